@@ -1,0 +1,57 @@
+# Everything runs from a machine with Python >= 3.11, make and the package registry: the first target that needs
+# it creates .venv, installs uv into it (ten times faster than pip) and lets uv install the rest.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+UV     := $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python
+
+.PHONY: help install demo test lint format bench docs clean
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+$(BIN)/uv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "laconic needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet uv
+
+$(VENV)/.run: pyproject.toml | $(BIN)/uv
+	@echo "installing laconic into $(VENV)"
+	@$(UV) --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.run
+	@echo "installing the development tools"
+	@$(UV) --editable '.[dev]'
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.run
+	@$(UV) --editable '.[docs]'
+	@touch $@
+
+install: $(VENV)/.run ## install laconic into .venv
+
+demo: $(VENV)/.run ## ten agents, six learners: a table and a picture in demo/
+	@$(BIN)/python examples/compare_learners.py --out demo
+
+test: $(VENV)/.dev ## run every test
+	@$(BIN)/python -m pytest
+
+lint: $(VENV)/.dev ## style, types, and who may import whom
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+
+format: $(VENV)/.dev ## put the code into its one format
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: $(VENV)/.dev ## time laconic against its yardsticks
+	@$(BIN)/python benchmarks/speed.py
+
+docs: $(VENV)/.docs ## build the documentation into site/
+	@$(BIN)/mkdocs build --strict --quiet
+	@echo "open site/index.html"
+
+clean: ## remove what the targets made
+	rm -rf $(VENV) site demo build dist .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,76 @@
+"""laconic: online decentralized kernel learning.
+
+Agents that learn one nonlinear model together, share no raw data, and speak only when they have something to say.
+
+>>> import numpy as np, laconic as lc
+>>> features = lc.RandomFeatures.gaussian(n_inputs=2, n_frequencies=50, bandwidth=0.5, seed=0)
+>>> network = lc.Network.random(10, p=0.4, seed=0)
+>>> X = np.random.default_rng(0).uniform(size=(1000, 10, 2))
+>>> y = np.sin(5 * X[..., 0]) + X[..., 1] ** 2
+>>> trace = lc.simulate(lc.QCODKLA(rho=0.5, eta=1.0), features, network, X, y)
+>>> bool(trace.mse()[-1] < 0.1)
+True
+"""
+
+from __future__ import annotations
+
+import importlib
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from laconic import losses
+from laconic.channel import Censor, Channel, Quantizer
+from laconic.engine import Diverged, simulate, stream, sweep
+from laconic.features import RandomFeatures
+from laconic.learners import DOKL, ODKLA, QCODKLA, RFFDOKL, Learner, Local, schedules
+from laconic.network import Network
+from laconic.trace import State, Trace
+
+if TYPE_CHECKING:
+    from laconic import checks, offline, river
+    from laconic.faces import DecentralizedKernelClassifier, DecentralizedKernelRegressor
+
+__version__ = version("laconic")
+
+__all__ = [
+    "DOKL",
+    "ODKLA",
+    "QCODKLA",
+    "RFFDOKL",
+    "Censor",
+    "Channel",
+    "DecentralizedKernelClassifier",
+    "DecentralizedKernelRegressor",
+    "Diverged",
+    "Learner",
+    "Local",
+    "Network",
+    "Quantizer",
+    "RandomFeatures",
+    "State",
+    "Trace",
+    "checks",
+    "losses",
+    "offline",
+    "river",
+    "schedules",
+    "simulate",
+    "stream",
+    "sweep",
+]
+
+# What needs a large library of its own is imported when it is first asked for.
+_LAZY_MODULES = ("checks", "offline", "river")
+_LAZY_CLASSES = ("DecentralizedKernelClassifier", "DecentralizedKernelRegressor")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY_MODULES:
+        return importlib.import_module(f"laconic.{name}")
+    if name in _LAZY_CLASSES:
+        return getattr(importlib.import_module("laconic.faces"), name)
+    raise AttributeError(f"module 'laconic' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,6 @@
+"""Many agents at once. ``reference`` is to be read, ``compiled`` is to be run; they agree to rounding."""
+
+from laconic.engine.errors import Diverged
+from laconic.engine.run import make_engine, simulate, stream, sweep
+
+__all__ = ["Diverged", "make_engine", "simulate", "stream", "sweep"]

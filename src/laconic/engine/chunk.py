@@ -1,0 +1,78 @@
+"""What both engines share: the columns they record, and the state they start from and leave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from laconic._validate import Array
+from laconic.learners import Learner
+from laconic.network import Network
+from laconic.trace import State
+
+#: Recorded in every round, in the order of ``kernels.Record``; the last two only when collective scores are wanted.
+COLUMNS = (
+    "predictions",
+    "sent",
+    "outside",
+    "consensus_error",
+    "energy",
+    "replica_error",
+    "collective_square",
+    "collective_loss",
+)
+
+
+class Chunk(NamedTuple):
+    """Some rounds of a run: their columns, how many there are, and why they ended early if they did.
+
+    ``ending`` is None, "bad input" or "diverged"; then ``agent`` is where it was noticed, in the round after the last one.
+    """
+
+    columns: dict[str, Array]
+    n_rounds: int
+    ending: str | None
+    agent: int
+
+
+class Engine(Protocol):
+    """Runs chunks of rounds one after the other."""
+
+    name: str
+    round: int
+    energy_before: float
+
+    def advance(self, X: Array, y: Array, mapped: bool = False) -> Chunk:
+        """Run the rounds of one chunk."""
+
+    def state(self) -> State:
+        """All that the next round needs."""
+
+
+def snapshot(round: int, learner: Mapping[str, Array], broadcast: Array) -> State:
+    """A state of its own: copies, so that a run that goes on does not change it."""
+    return State(round, {name: array.copy() for name, array in learner.items()}, broadcast.copy())
+
+
+def first_state(
+    learner: Learner, network: Network, n_features: int, dtype: np.dtype[Any], state: State | None
+) -> State:
+    """A private copy of ``state`` in the working precision, or the learner's first state with all replicas at zero."""
+    fresh = learner.init(network.n_agents, n_features)._asdict()
+    if state is None:
+        state = State(0, fresh, np.zeros((network.n_agents, n_features)))
+    if not isinstance(state, State):
+        raise ValueError(f"state must be the state of a trace, got {type(state).__name__}.")
+    if set(state.learner) != set(fresh):
+        raise ValueError(
+            f"state comes from another learner: it holds {sorted(state.learner)}, {type(learner).__name__} keeps {sorted(fresh)}."
+        )
+    for name, array in state.learner.items():
+        if np.shape(array) != np.shape(fresh[name]):
+            raise ValueError(
+                f"state comes from another network or feature map: its {name} have shape {np.shape(array)}, expected {np.shape(fresh[name])}."
+            )
+    kept = {name: np.array(array, dtype=dtype, order="C") for name, array in state.learner.items()}
+    return State(state.round, kept, np.array(state.broadcast, dtype=dtype, order="C"))

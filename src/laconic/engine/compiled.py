@@ -1,0 +1,207 @@
+"""The compiled engine: translates learner, features and network into the kernels' arrays and runs chunks of rounds.
+
+Importing this module imports numba; ``laconic.engine`` does that only when a compiled run is asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import numpy as np
+
+from laconic._validate import Array
+from laconic.channel import Quantizer
+from laconic.engine import kernels
+from laconic.engine.chunk import COLUMNS, Chunk, first_state, snapshot
+from laconic.features import RandomFeatures
+from laconic.learners import DOKL, ODKLA, QCODKLA, RFFDOKL, Learner, Local
+from laconic.learners.base import ADMM
+from laconic.learners.rffdokl import COMBINE_THEN_ADAPT
+from laconic.learners.schedules import Constant, Schedule
+from laconic.losses import Hinge, Logistic, Squared
+from laconic.network import Network
+from laconic.trace import State
+
+_BLOCK_ROWS = 128  # features computed ahead of the learner: they stay in the second-level cache
+_VECTOR_BYTES = 32
+_LOSS_CODES: dict[type, int] = {
+    Squared: kernels.SQUARED,
+    Logistic: kernels.LOGISTIC,
+    Hinge: kernels.HINGE,
+}
+_ROUNDING_CODES = {"rise": kernels.RISE, "tread": kernels.TREAD}
+_ENDINGS = {kernels.FINISHED: None, kernels.BAD_INPUT: "bad input", kernels.DIVERGED: "diverged"}
+
+
+def supports(learner: Learner) -> bool:
+    """Whether there are kernels for this very learner, its loss and its channel (subclasses may differ: no)."""
+    channel = learner.channel
+    quantizer = channel.quantizer if channel else None
+    return (
+        type(learner) in (ODKLA, QCODKLA, DOKL, RFFDOKL, Local)
+        and type(learner.loss) in _LOSS_CODES
+        and (quantizer is None or type(quantizer) is Quantizer)
+    )
+
+
+def pack_frequencies(features: RandomFeatures, dtype: Any) -> Array:
+    """Frequencies as the columns of a (d, P) array, P rounded up to whole vector registers with zeros."""
+    width = _VECTOR_BYTES // np.dtype(dtype).itemsize
+    padded = -(-features.n_frequencies // width) * width
+    packed = np.zeros((features.n_inputs, padded), dtype=dtype)
+    packed[:, : features.n_frequencies] = features.frequencies.T
+    return packed
+
+
+def map_features(features: RandomFeatures, X: Array, dtype: Any = np.float64) -> Array:
+    """phi of each row of ``X`` (n, d), with the compiled map: the bits that a simulated or running agent computes."""
+    rows = np.ascontiguousarray(X, dtype=dtype)
+    frequencies = pack_frequencies(features, dtype)
+    phases = np.empty((_BLOCK_ROWS, frequencies.shape[1]), dtype=dtype)
+    phi = np.empty((len(rows), features.n_features), dtype=dtype)
+    kernels.map_rows(rows, frequencies, np.dtype(dtype).type(features.n_frequencies**-0.5), phases, phi)
+    return phi
+
+
+@final
+class Compiled:
+    """Runs chunks of rounds, one after the other, from a first or a given state."""
+
+    name = "compiled"
+
+    def __init__(
+        self,
+        learner: Learner,
+        features: RandomFeatures,
+        network: Network,
+        dtype: str = "float64",
+        state: State | None = None,
+        collective: bool = False,
+    ) -> None:
+        if not supports(learner):
+            raise ValueError(
+                f"engine must be 'reference' or 'auto' for {learner!r}: it has no compiled kernels, or its loss or quantizer has none."
+            )
+        self.learner, self.n_agents = learner, network.n_agents
+        self.dtype = np.dtype(dtype)
+        self._collective = collective
+        self._plan = _plan(learner, features, network, self.dtype.type)
+        self._frequencies = pack_frequencies(features, self.dtype)
+        self._graph = kernels.Graph(network.starts, network.neighbours, network.combination.astype(self.dtype))
+        self._rate: Schedule = learner.eta if isinstance(learner, ADMM) else learner.step_size  # type: ignore[attr-defined]
+        self._censor = learner.channel.censor if learner.channel else None
+        self._restore(first_state(learner, network, features.n_features, self.dtype, state))
+        self._scratch = self._make_scratch(features)
+        empty = np.empty((0, 0), dtype=np.float64)
+        self._no_scores = (empty, empty)
+        self._no_thresholds = np.empty(0)
+
+    def _restore(self, state: State) -> None:
+        self.round = state.round
+        weights, broadcast = state.weights, state.broadcast
+        direct = self.learner.channel is None or self.learner.channel.lossless
+        if direct and self._plan.algorithm != kernels.ADAPT_THEN_COMBINE:
+            broadcast = weights
+        duals = state.learner.get("duals", np.empty((self.n_agents, 0), dtype=self.dtype))
+        self._rows = kernels.Rows(weights, duals, broadcast, np.zeros_like(weights))
+        if state.round > 0:
+            kernels.listen(self._plan, self._graph, self._rows)
+        # A model cannot predict beyond its norm, so a resumed run starts from that yardstick of divergence.
+        self.energy_before = float((weights.astype(np.float64) ** 2).sum())
+        self._largest = np.array([np.sqrt(self.energy_before)])
+
+    def _make_scratch(self, features: RandomFeatures) -> kernels.Scratch:
+        rounds = max(1, _BLOCK_ROWS // self.n_agents)
+        if rounds > 4:
+            rounds -= rounds % 4  # whole register tiles
+        # Collective scores need a whole round of features at once.
+        n_rows = rounds * self.n_agents if rounds > 1 or self._collective else min(_BLOCK_ROWS, self.n_agents)
+        phases = np.empty((n_rows, self._frequencies.shape[1]), dtype=self.dtype)
+        phi = np.empty((n_rows, features.n_features), dtype=self.dtype)
+        return kernels.Scratch(phases, phi, np.empty_like(phi[0]), np.empty_like(phi[0]))
+
+    def state(self) -> State:
+        """Copies of all that the next round needs."""
+        learner = {"weights": self._rows.weights}
+        if isinstance(self.learner, ADMM):
+            learner["duals"] = self._rows.duals
+        return snapshot(self.round, learner, self._rows.broadcast)
+
+    def advance(self, X: Array, y: Array, mapped: bool = False) -> Chunk:
+        """Run the rounds of ``X`` (T, N, d), or of features (T, N, 2L) if ``mapped``, with labels ``y`` (T, N)."""
+        n_rounds = len(y)
+        samples = np.ascontiguousarray(X.reshape(n_rounds * self.n_agents, X.shape[2]), dtype=self.dtype)
+        labels = np.ascontiguousarray(y, dtype=self.dtype)
+        shape = (n_rounds, self.n_agents)
+        scores = (np.empty(shape), np.empty(shape)) if self._collective else self._no_scores
+        record = kernels.Record(
+            np.empty(shape, dtype=self.dtype),
+            np.zeros(shape, dtype=np.bool_),
+            np.zeros(shape, dtype=np.int32),
+            np.empty(n_rounds),
+            np.empty(n_rounds),
+            np.empty(n_rounds),
+            *scores,
+        )
+        status, row = kernels.advance(
+            self._plan,
+            self._graph,
+            self._rows,
+            self._scratch,
+            record,
+            samples,
+            mapped,
+            labels,
+            self._frequencies,
+            self._rates(n_rounds),
+            self._thresholds(n_rounds),
+            self._largest,
+        )
+        finished = n_rounds if status == kernels.FINISHED else row // self.n_agents
+        self.round += finished
+        columns = {name: column[:finished] for name, column in zip(COLUMNS, record, strict=True) if column.size}
+        return Chunk(columns, finished, _ENDINGS[status], row % self.n_agents)
+
+    def _rates(self, n_rounds: int) -> Array:
+        if isinstance(self._rate, Constant):
+            return np.full(n_rounds, self._rate.value, dtype=self.dtype)
+        first = self.round + 1
+        return np.array([self._rate(t) for t in range(first, first + n_rounds)], dtype=self.dtype)
+
+    def _thresholds(self, n_rounds: int) -> Array:
+        if self._censor is None:
+            return self._no_thresholds
+        first = self.round + 1
+        return np.array([self._censor.threshold(t) for t in range(first, first + n_rounds)], dtype=np.float64)
+
+
+def _plan(learner: Learner, features: RandomFeatures, network: Network, real: Any) -> kernels.Plan:
+    """The learner's numbers, in the working precision."""
+    if isinstance(learner, ODKLA):
+        algorithm, rho, mixing = kernels.LINEARIZED, learner.rho, 0.0
+    elif isinstance(learner, DOKL):
+        algorithm, rho, mixing = kernels.PROXIMAL, learner.rho, 0.0
+    elif isinstance(learner, RFFDOKL):
+        first = learner.order == COMBINE_THEN_ADAPT
+        algorithm = kernels.COMBINE_THEN_ADAPT if first else kernels.ADAPT_THEN_COMBINE
+        rho, mixing = 0.0, learner.mixing
+    else:
+        algorithm, rho, mixing = kernels.LOCAL, 0.0, 0.0
+    quantizer = learner.channel.quantizer if learner.channel else None
+    rounding, cells, low, high = kernels.DENSE, 0, 0.0, 0.0
+    if quantizer is not None:
+        rounding, cells = _ROUNDING_CODES[quantizer.rounding], quantizer.cells
+        if not isinstance(quantizer.range, str):
+            low, high = quantizer.range
+    return kernels.Plan(
+        algorithm,
+        _LOSS_CODES[type(learner.loss)],
+        real(rho),
+        real(learner.shrink(network.n_agents)),
+        real(mixing),
+        rounding,
+        cells,
+        real(low),
+        real(high),
+        real(features.n_frequencies**-0.5),
+    )

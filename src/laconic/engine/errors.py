@@ -1,0 +1,28 @@
+"""How a run can fail, with everything that was learned until then."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from laconic.trace import Trace
+
+
+class Diverged(ArithmeticError):
+    """A run whose predictions left all bounds.
+
+    Attributes
+    ----------
+    round : int
+        The round in which it was noticed, counted from 1.
+    trace : Trace
+        All rounds before that.
+    advice : str
+        Which parameter to change.
+    """
+
+    def __init__(self, round: int, trace: Trace, advice: str) -> None:
+        super().__init__(f"the run diverged in round {round}: {advice}")
+        self.round = round
+        self.trace = trace
+        self.advice = advice

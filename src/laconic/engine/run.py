@@ -1,0 +1,396 @@
+"""Running learners: one (``simulate``), block by block for ever (``stream``), or many on the same data (``sweep``)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from laconic import _validate
+from laconic._validate import Array
+from laconic.engine.chunk import Chunk, Engine
+from laconic.engine.errors import Diverged
+from laconic.engine.log import Log
+from laconic.features import RandomFeatures
+from laconic.learners import Learner
+from laconic.learners.base import ADMM
+from laconic.learners.schedules import Constant
+from laconic.network import Network
+from laconic.trace import State, Trace
+
+_CHUNK_ROWS = 32768  # samples between two looks at the clock: short enough for progress bars and Ctrl-C
+_SATURATED = 0.1  # a larger share of saturated entries than this explains a divergence
+
+Blocks = Iterable[tuple[object, object]]
+
+
+def simulate(
+    learner: Learner,
+    features: RandomFeatures,
+    network: Network,
+    X: object,
+    y: object = None,
+    *,
+    engine: str = "auto",
+    dtype: str = "float64",
+    state: State | None = None,
+    collective: bool = False,
+    progress: bool = False,
+) -> Trace:
+    """Run a learner at every agent of a network over a stream, and return everything that happened.
+
+    Parameters
+    ----------
+    learner : Learner
+    features : RandomFeatures
+        The feature map that all agents share.
+    network : Network
+    X : array (T, n_agents, n_inputs), or an iterable of blocks ``(X_block, y_block)``
+        The inputs, a row for each round and agent. From an iterable, memory stays constant: each block is forgotten
+        once learned, and what the trace must keep goes to a temporary file when it grows beyond 64 MB.
+    y : array (T, n_agents)
+        The labels. NaN: this agent saw nothing to learn from in this round; it predicts, mixes and speaks all the same.
+    engine : "auto", "compiled" or "reference"
+        Compiled runs the learners of this package; reference runs any. Auto prefers the compiled one.
+    dtype : "float64" or "float32"
+    state : State, optional
+        Go on from ``trace.state`` of an earlier run: the result has the bits of an uninterrupted one.
+    collective : bool
+        Also score every agent's model on every agent's sample (``trace.global_mse()``); costs n_agents times more
+        predictions.
+    progress : bool
+        Show a progress bar.
+
+    Raises
+    ------
+    ValueError
+        For input that makes no sense; if that shows only after some rounds, ``error.trace`` holds them.
+    Diverged
+        When predictions leave all bounds; ``error.trace`` holds the rounds before and ``error.advice`` says what to change.
+
+    Examples
+    --------
+    >>> import numpy as np, laconic as lc
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(500, 5, 2))
+    >>> y = np.sin(4 * X[..., 0]) * X[..., 1]
+    >>> features = lc.RandomFeatures.gaussian(n_inputs=2, n_frequencies=30, bandwidth=0.5, seed=0)
+    >>> trace = lc.simulate(lc.ODKLA(rho=0.2, eta=1.0), features, lc.Network.ring(5), X, y)
+    >>> bool(trace.windowed_mse(100)[-1] < 0.1 * trace.mse()[0])
+    True
+    """
+    runner = make_engine(learner, features, network, engine, dtype, state, collective)
+    source = _Source(learner, features, network, X, y)
+    log = Log()
+    started = time.perf_counter()
+    with _bar(progress, source.n_rounds, learner.name) as bar:
+        for X_chunk, y_chunk in source.chunks():
+            chunk = runner.advance(X_chunk, y_chunk)
+            log.append({**chunk.columns, "labels": y_chunk[: chunk.n_rounds]})
+            bar(chunk.n_rounds)
+            if chunk.ending:
+                seconds = time.perf_counter() - started
+                trace = _trace(runner, learner, features, network, log, seconds, dtype)
+                raise _failure(chunk, trace, X_chunk, learner)
+    return _trace(runner, learner, features, network, log, time.perf_counter() - started, dtype)
+
+
+def stream(
+    learner: Learner,
+    features: RandomFeatures,
+    network: Network,
+    blocks: Blocks,
+    *,
+    engine: str = "auto",
+    dtype: str = "float64",
+    state: State | None = None,
+    collective: bool = False,
+) -> Iterator[Trace]:
+    """As ``simulate`` over blocks, but yield a trace for each of them and keep none: for streams that never end.
+
+    Examples
+    --------
+    >>> import numpy as np, laconic as lc
+    >>> def sensors():
+    ...     rng = np.random.default_rng(0)
+    ...     while True:
+    ...         x = rng.uniform(size=(100, 4, 1))
+    ...         yield x, np.sin(6 * x[..., 0])
+    >>> features = lc.RandomFeatures.gaussian(n_inputs=1, n_frequencies=20, bandwidth=0.3)
+    >>> for trace in lc.stream(lc.ODKLA(eta=1.0), features, lc.Network.ring(4), sensors()):
+    ...     if trace.mse()[-1] < 0.01:
+    ...         break
+    >>> trace.state.round
+    200
+    """
+    for X_block, y_block in blocks:
+        trace = simulate(
+            learner,
+            features,
+            network,
+            X_block,
+            y_block,
+            engine=engine,
+            dtype=dtype,
+            state=state,
+            collective=collective,
+        )
+        state = trace.state
+        yield trace
+
+
+def sweep(
+    learners: Sequence[Learner] | Mapping[str, Learner],
+    features: RandomFeatures,
+    network: Network,
+    X: object,
+    y: object = None,
+    *,
+    n_jobs: int = -1,
+    engine: str = "auto",
+    dtype: str = "float64",
+    collective: bool = False,
+    progress: bool = False,
+) -> Any:
+    """Run many learners on the same stream; the features are computed once for all, the learners share the cores.
+
+    Parameters
+    ----------
+    learners : list or dict of Learner
+    features, network, X, y, engine, dtype, collective, progress
+        As for ``simulate``.
+    n_jobs : int
+        Threads; -1 for one a core.
+
+    Returns
+    -------
+    list or dict of Trace
+        As ``learners``. A learner that diverged does not stop the others: its trace ends early, ``trace.diverged`` is
+        True, and ``trace.about["advice"]`` says what to change.
+
+    Examples
+    --------
+    >>> import numpy as np, laconic as lc
+    >>> X = np.random.default_rng(0).uniform(size=(300, 4, 2))
+    >>> y = X[..., 0] * X[..., 1]
+    >>> features = lc.RandomFeatures.gaussian(n_inputs=2, n_frequencies=30, bandwidth=0.5)
+    >>> grid = {eta: lc.ODKLA(eta=eta) for eta in (0.01, 1.0, 4.0)}
+    >>> traces = lc.sweep(grid, features, lc.Network.ring(4), X, y)
+    >>> [eta for eta, trace in traces.items() if trace.diverged]
+    [0.01]
+    """
+    from joblib import Parallel, delayed
+
+    named = dict(learners) if isinstance(learners, Mapping) else dict(enumerate(learners))
+    if not named:
+        raise ValueError("learners must hold at least one learner.")
+    runs = [
+        _Run(learner, make_engine(learner, features, network, engine, dtype, None, collective))
+        for learner in named.values()
+    ]
+    source = _Source(runs[0].learner, features, network, X, y)
+    binary = [run.learner for run in runs if run.learner.loss.binary]
+    if binary:
+        source.learner = binary[0]
+    with Parallel(n_jobs=n_jobs, prefer="threads") as pool, _bar(progress, source.n_rounds, "sweep") as bar:
+        for X_chunk, y_chunk in source.chunks():
+            phi = _map_chunk(runs, features, X_chunk, dtype)
+            for run, chunk in zip(runs, pool(delayed(run.advance)(phi, y_chunk) for run in runs), strict=True):
+                if chunk is not None and chunk.ending == "bad input":
+                    trace = _trace(run.engine, run.learner, features, network, run.log, run.seconds, dtype)
+                    raise _failure(chunk, trace, X_chunk, run.learner)
+            bar(len(y_chunk))
+    traces = [run.finish(features, network, dtype) for run in runs]
+    return dict(zip(named, traces, strict=True)) if isinstance(learners, Mapping) else traces
+
+
+def make_engine(
+    learner: Learner,
+    features: RandomFeatures,
+    network: Network,
+    engine: str = "auto",
+    dtype: str = "float64",
+    state: State | None = None,
+    collective: bool = False,
+) -> Engine:
+    """The engine of that name, ready to advance; numba is imported only if it is the compiled one."""
+    for name, value, kind in (
+        ("learner", learner, Learner),
+        ("features", features, RandomFeatures),
+        ("network", network, Network),
+    ):
+        if not isinstance(value, kind):
+            raise ValueError(f"{name} must be a laconic {kind.__name__}, got {value!r}.")
+    _validate.choice("engine", engine, ("auto", "compiled", "reference"))
+    _validate.choice("dtype", dtype, ("float64", "float32"))
+    from laconic.engine.reference import Reference
+
+    if engine != "reference":
+        from laconic.engine import compiled
+
+        if engine == "compiled" or compiled.supports(learner):
+            return compiled.Compiled(learner, features, network, dtype, state, collective)
+    return Reference(learner, features, network, dtype, state, collective)
+
+
+class _Source:
+    """The data of a run, checked, in chunks: slices of two arrays, or of block after block of an iterable."""
+
+    def __init__(
+        self, learner: Learner, features: RandomFeatures, network: Network, X: object, y: object
+    ) -> None:
+        self.learner, self._n_inputs, self._n_agents = learner, features.n_inputs, network.n_agents
+        self._blocks: Blocks
+        self.n_rounds: int | None = None
+        if y is not None:
+            checked = self._check(X, y)
+            self.n_rounds = len(checked[1])
+            self._blocks = [checked]
+        elif isinstance(X, Iterable) and not isinstance(X, (np.ndarray, str)):
+            self._blocks = X
+        else:
+            raise ValueError("y is missing: pass X (T, N, d) with y (T, N), or an iterable of blocks (X, y).")
+
+    def chunks(self) -> Iterator[tuple[Array, Array]]:
+        """At most ``_CHUNK_ROWS`` samples at a time."""
+        length = max(1, _CHUNK_ROWS // self._n_agents)
+        for block in self._blocks:
+            try:
+                X_block, y_block = block
+            except (TypeError, ValueError):
+                raise ValueError("each block must be a pair (X, y) of arrays (T, N, d) and (T, N).") from None
+            X, y = self._check(X_block, y_block)
+            for start in range(0, len(y), length):
+                yield X[start : start + length], y[start : start + length]
+
+    def _check(self, X: object, y: object) -> tuple[Array, Array]:
+        inputs = _validate.real_array("X", X, "(T, n_agents, n_inputs)", ndim=3)
+        labels = _validate.real_array("y", y, "(T, n_agents)", ndim=2)
+        expected = (len(labels), self._n_agents, self._n_inputs)
+        if inputs.shape != expected or labels.shape != expected[:2]:
+            raise ValueError(
+                f"X and y must have shapes (T, {self._n_agents}, {self._n_inputs}) and (T, {self._n_agents}) "
+                f"for this network and feature map, got {inputs.shape} and {labels.shape}."
+            )
+        if np.isinf(labels).any():
+            raise ValueError("y must be finite, or NaN where a label is missing; it holds an infinite value.")
+        if self.learner.loss.binary and not (np.isnan(labels) | (np.abs(labels) == 1)).all():
+            raise ValueError(f"y must hold only -1 and +1 (or NaN) for the {self.learner.loss.name} loss.")
+        return inputs, labels
+
+
+class _Run:
+    """One learner of a sweep."""
+
+    def __init__(self, learner: Learner, engine: Engine) -> None:
+        self.learner, self.engine, self.log = learner, engine, Log()
+        self.seconds = 0.0
+        self.ended: Chunk | None = None
+
+    def advance(self, phi: Array, y: Array) -> Chunk | None:
+        if self.ended is not None:
+            return None
+        started = time.perf_counter()
+        chunk = self.engine.advance(phi, y, mapped=True)
+        self.log.append({**chunk.columns, "labels": y[: chunk.n_rounds]})
+        self.seconds += time.perf_counter() - started
+        self.ended = chunk if chunk.ending else None
+        return chunk
+
+    def finish(self, features: RandomFeatures, network: Network, dtype: str) -> Trace:
+        trace = _trace(self.engine, self.learner, features, network, self.log, self.seconds, dtype)
+        if self.ended is None:
+            return trace
+        import dataclasses
+
+        about = {**trace.about, "diverged": True, "advice": _advice(trace, self.learner)}
+        return dataclasses.replace(trace, about=about)
+
+
+def _map_chunk(runs: list[_Run], features: RandomFeatures, X: Array, dtype: str) -> Array:
+    """The features of a chunk, once for all learners: by the compiled map if anyone of them is compiled."""
+    if all(run.engine.name == "reference" for run in runs):
+        return features(X.astype(dtype, copy=False))
+    from laconic.engine.compiled import map_features
+
+    flat = X.reshape(-1, X.shape[2])
+    if not np.isfinite(flat).all():
+        return np.where(np.isfinite(X).all(axis=2, keepdims=True), 0.0, np.nan) * np.ones(features.n_features)
+    return map_features(features, flat, np.dtype(dtype)).reshape(*X.shape[:2], -1)
+
+
+def _trace(
+    engine: Engine,
+    learner: Learner,
+    features: RandomFeatures,
+    network: Network,
+    log: Log,
+    seconds: float,
+    dtype: str,
+) -> Trace:
+    columns = log.columns(network.n_agents, dtype)
+    outside = columns.pop("outside")
+    info = {name[5:]: columns.pop(name) for name in list(columns) if name.startswith("info.")}
+    about = {
+        "name": learner.name,
+        "learner": repr(learner),
+        "loss": learner.loss.name,
+        "regularization": learner.regularization,
+        "features": repr(features),
+        "network": repr(network),
+        "message_bits": learner.channel.message_bits(features.n_features) if learner.channel else 0,
+        "energy_before": engine.energy_before,
+        "engine": engine.name,
+        "dtype": dtype,
+        "seconds": seconds,
+    }
+    return Trace(
+        saturated=outside / np.float32(features.n_features),
+        degrees=network.degrees,
+        state=engine.state(),
+        about=about,
+        info=info,
+        **columns,
+    )
+
+
+def _failure(chunk: Chunk, trace: Trace, X: Array, learner: Learner) -> Exception:
+    if chunk.ending == "diverged":
+        return Diverged(trace.state.round + 1, trace, _advice(trace, learner))
+    entries = X[chunk.n_rounds, chunk.agent]
+    what = "a value that is not finite" if not np.isfinite(entries).all() else "values too large for the feature map"
+    error = ValueError(
+        f"X must be finite, but in round {trace.state.round + 1} agent {chunk.agent} got {what}."
+    )
+    error.trace = trace  # type: ignore[attr-defined]
+    if trace.n_rounds:
+        error.add_note(f"The {trace.n_rounds} rounds before it are kept in this error's .trace.")
+    return error
+
+
+def _advice(trace: Trace, learner: Learner) -> str:
+    """Which parameter to change."""
+    saturated = float(trace.saturated[-50:].mean()) if trace.n_rounds else 0.0
+    if saturated > _SATURATED:
+        return (
+            f"{saturated:.0%} of the entries sent lately were outside the quantizer's range, which winds up the duals; "
+            "widen range or use range='adaptive'."
+        )
+    if isinstance(learner, ADMM):
+        eta = f" (now {learner.eta.value:g})" if isinstance(learner.eta, Constant) else ""
+        return f"eta + 2 rho d is too small for this data, its inverse is the step; raise eta{eta} or rho (now {learner.rho:g})."
+    return "the step is too large for this data; lower step."
+
+
+@contextmanager
+def _bar(show: bool, total: int | None, what: str) -> Iterator[Any]:
+    if not show:
+        yield lambda n: None
+        return
+    from tqdm import tqdm
+
+    with tqdm(total=total, desc=what, unit=" rounds", unit_scale=True) as bar:
+        yield bar.update

@@ -1,0 +1,296 @@
+"""Who hears whom: an undirected, connected graph of agents.
+
+Inside, a network is neighbour lists laid back to back (CSR): ``neighbours[starts[i]:starts[i+1]]`` are those of agent i, in
+increasing order. networkx builds and reads the graphs, and is not imported before it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, final
+
+import numpy as np
+
+from laconic import _validate
+from laconic._validate import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_ATTEMPTS = 1000
+
+
+class Heard(NamedTuple):
+    """What a round of listening tells each row: everything that a learner may know about its neighbours.
+
+    Attributes
+    ----------
+    broadcast : array (rows, n_features)
+        theta-hat_i: what the neighbours believe this agent's model to be.
+    disagreement : array (rows, n_features)
+        g_i = sum_j (theta-hat_i - theta-hat_j).
+    mixture : array (rows, n_features)
+        sum_j a_ij (theta-hat_j - theta-hat_i) with Metropolis weights a_ij.
+    degrees : array (rows, 1)
+        Number of neighbours.
+    n_agents : int
+        Size N of the whole network.
+    """
+
+    broadcast: Array
+    disagreement: Array
+    mixture: Array
+    degrees: Array
+    n_agents: int
+
+
+@final
+class Network:
+    """An undirected connected graph. Build one with a class method: ``random``, ``ring``, ``from_edges``, ...
+
+    Attributes
+    ----------
+    n_agents : int
+    edges : array (n_edges, 2)
+        Each edge once, the smaller agent first, sorted.
+    degrees : array (n_agents,)
+    names : tuple of str
+        What the agents are called; "0", "1", ... unless the graph came with names.
+
+    Examples
+    --------
+    >>> import laconic as lc
+    >>> lc.Network.ring(4)
+    Network(4 agents, 4 edges)
+    >>> lc.Network.from_edges(3, [(0, 1), (1, 2)]).degrees
+    array([1, 2, 1])
+    """
+
+    def __init__(self, n_agents: int, edges: Iterable[Iterable[int]], names: Iterable[object] | None = None) -> None:
+        self.n_agents = _validate.integer("n_agents", n_agents, least=1)
+        self.edges = _clean_edges(self.n_agents, edges)
+        self.names = tuple(str(name) for name in (range(self.n_agents) if names is None else names))
+        if len(set(self.names)) != self.n_agents:
+            raise ValueError(f"names must be {self.n_agents} different names, got {len(set(self.names))}.")
+        both = np.concatenate([self.edges, self.edges[:, ::-1]])
+        both = both[np.lexsort((both[:, 1], both[:, 0]))]
+        self.degrees: Array = np.bincount(both[:, 0], minlength=self.n_agents)
+        self.starts: Array = np.concatenate([[0], np.cumsum(self.degrees)])
+        self.neighbours: Array = np.ascontiguousarray(both[:, 1])
+        self._positions: dict[int, Any] | None = None
+        parts = self._count_parts()
+        if parts > 1:
+            raise ValueError(
+                f"the network must be connected, but it falls into {parts} parts; agents in different parts could never agree."
+            )
+
+    def _count_parts(self) -> int:
+        from scipy.sparse.csgraph import connected_components
+
+        return int(connected_components(self._matrix(np.ones(len(self.neighbours))), directed=False)[0])
+
+    def _matrix(self, entries: Array) -> Any:
+        from scipy.sparse import csr_matrix
+
+        return csr_matrix((entries, self.neighbours, self.starts), shape=(self.n_agents, self.n_agents))
+
+    def __repr__(self) -> str:
+        n, e = self.n_agents, len(self.edges)
+        return f"Network({n} agent{'s' * (n != 1)}, {e} edge{'s' * (e != 1)})"
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Network)
+            and self.names == other.names
+            and np.array_equal(self.edges, other.edges)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.names, self.edges.tobytes()))
+
+    @cached_property
+    def combination(self) -> Array:
+        """Metropolis weights a_ij = 1/(1 + max(d_i, d_j)), an entry for each entry of ``neighbours``."""
+        own = np.repeat(self.degrees, self.degrees)
+        return 1.0 / (1.0 + np.maximum(own, self.degrees[self.neighbours]))
+
+    def metropolis_weights(self) -> Array:
+        """The symmetric, doubly stochastic (n_agents, n_agents) matrix of Metropolis weights, diagonal included."""
+        matrix: Array = self._matrix(self.combination).toarray()
+        np.fill_diagonal(matrix, 1.0 - matrix.sum(axis=1))
+        return matrix
+
+    @cached_property
+    def _laplacians(self) -> tuple[Any, Any]:
+        from scipy.sparse import diags
+
+        adjacency, weighted = self._matrix(np.ones(len(self.neighbours))), self._matrix(self.combination)
+        return diags(self.degrees.astype(float)) - adjacency, diags(weighted @ np.ones(self.n_agents)) - weighted
+
+    def listen(self, broadcast: Array) -> Heard:
+        """What each agent hears when the models that neighbours believe in are ``broadcast`` (n_agents, n_features)."""
+        laplacian, weighted = self._laplacians
+        return Heard(
+            broadcast=broadcast,
+            disagreement=(laplacian @ broadcast).astype(broadcast.dtype),
+            mixture=(-(weighted @ broadcast)).astype(broadcast.dtype),
+            degrees=self.degrees[:, None].astype(broadcast.dtype),
+            n_agents=self.n_agents,
+        )
+
+    @classmethod
+    def from_edges(
+        cls, n_agents: int, edges: Iterable[Iterable[int]], names: Iterable[object] | None = None
+    ) -> Network:
+        """A network of agents 0..n_agents-1 with the given (i, j) edges; direction and repetition do not matter."""
+        return cls(n_agents, edges, names)
+
+    @classmethod
+    def from_networkx(cls, graph: Any) -> Network:
+        """A network from any networkx graph; nodes become agents in their order, and lend them their names."""
+        index = {node: k for k, node in enumerate(graph.nodes)}
+        edges = [(index[a], index[b]) for a, b in graph.edges() if a != b]
+        return cls(len(index), edges, index)
+
+    @classmethod
+    def read(cls, path: str | Path) -> Network:
+        """A network from a file: GraphML, GML, or a plain text list of edges, two names a line (# starts a comment)."""
+        import networkx as nx
+
+        path = Path(path)
+        readers: dict[str, Callable[[Path], Any]] = {".graphml": nx.read_graphml, ".gml": nx.read_gml}
+        try:
+            if path.suffix in readers:
+                return cls.from_networkx(readers[path.suffix](path))
+            lines = [line.split("#")[0].replace(",", " ").split() for line in path.read_text().splitlines()]
+        except FileNotFoundError:
+            raise
+        except Exception as error:
+            raise ValueError(f"{path} is not a readable {path.suffix[1:] or 'edge list'} file: {error}") from error
+        pairs = [words for words in lines if words]
+        wrong = [words for words in pairs if len(words) != 2]
+        if wrong or not pairs:
+            found = " ".join(wrong[0])[:60] if wrong else "nothing"
+            raise ValueError(f"{path} must hold two names a line, one line an edge; found {found!r}.")
+        names = {name for pair in pairs for name in pair}
+        ordered = sorted(names, key=int) if all(name.isdecimal() for name in names) else sorted(names)
+        index = {name: k for k, name in enumerate(ordered)}
+        return cls(len(index), [(index[a], index[b]) for a, b in pairs if a != b], ordered)
+
+    @classmethod
+    def complete(cls, n_agents: int) -> Network:
+        """Everybody hears everybody."""
+        n_agents = _validate.integer("n_agents", n_agents, least=1)
+        return cls(n_agents, np.argwhere(np.triu(np.ones((n_agents, n_agents), dtype=bool), 1)))
+
+    @classmethod
+    def ring(cls, n_agents: int) -> Network:
+        """A closed circle; each agent has two neighbours."""
+        n_agents = _validate.integer("n_agents", n_agents, least=1)
+        return cls(n_agents, [(k, (k + 1) % n_agents) for k in range(n_agents) if n_agents > 1])
+
+    @classmethod
+    def path(cls, n_agents: int) -> Network:
+        """A line."""
+        n_agents = _validate.integer("n_agents", n_agents, least=1)
+        return cls(n_agents, [(k, k + 1) for k in range(n_agents - 1)])
+
+    @classmethod
+    def star(cls, n_agents: int) -> Network:
+        """Agent 0 in the middle, all others around it."""
+        n_agents = _validate.integer("n_agents", n_agents, least=1)
+        return cls(n_agents, [(0, k) for k in range(1, n_agents)])
+
+    @classmethod
+    def grid(cls, rows: int, columns: int) -> Network:
+        """A rectangle of ``rows`` times ``columns`` agents, each beside up to four others."""
+        rows = _validate.integer("rows", rows, least=1)
+        columns = _validate.integer("columns", columns, least=1)
+        agent = np.arange(rows * columns).reshape(rows, columns)
+        across = np.stack([agent[:, :-1].ravel(), agent[:, 1:].ravel()], axis=1)
+        down = np.stack([agent[:-1].ravel(), agent[1:].ravel()], axis=1)
+        network = cls(rows * columns, np.concatenate([across, down]))
+        network._positions = {int(k): (k % columns, -(k // columns)) for k in range(rows * columns)}
+        return network
+
+    @classmethod
+    def random(cls, n_agents: int, p: float = 0.5, seed: int = 0) -> Network:
+        """Each pair is an edge with probability ``p``; drawn again, from the same seed, until connected."""
+        import networkx as nx
+
+        n_agents = _validate.integer("n_agents", n_agents, least=1)
+        p = _validate.number("p", p, least=0)
+        if p > 1:
+            raise ValueError(f"p must be at most 1, got {p!r}.")
+        return cls._until_connected(
+            lambda attempt: nx.fast_gnp_random_graph(n_agents, p, seed=attempt), seed, f"p={p:g}"
+        )
+
+    @classmethod
+    def geometric(cls, n_agents: int, radius: float, seed: int = 0) -> Network:
+        """Agents scattered over the unit square hear those within ``radius``: a sensor field."""
+        import networkx as nx
+
+        n_agents = _validate.integer("n_agents", n_agents, least=1)
+        radius = _validate.number("radius", radius, above=0)
+        return cls._until_connected(
+            lambda attempt: nx.random_geometric_graph(n_agents, radius, seed=attempt), seed, f"radius={radius:g}"
+        )
+
+    @classmethod
+    def small_world(cls, n_agents: int, n_neighbours: int = 4, p: float = 0.1, seed: int = 0) -> Network:
+        """A ring of near neighbours, some of whose edges are rewired to anywhere (Watts and Strogatz)."""
+        import networkx as nx
+
+        n_agents = _validate.integer("n_agents", n_agents, least=1)
+        n_neighbours = _validate.integer("n_neighbours", n_neighbours, least=1, most=max(1, n_agents - 1))
+        p = _validate.number("p", p, least=0)
+        return cls._until_connected(
+            lambda attempt: nx.watts_strogatz_graph(n_agents, n_neighbours, p, seed=attempt), seed, f"p={p:g}"
+        )
+
+    @classmethod
+    def _until_connected(cls, make: Callable[[int], Any], seed: int, what: str) -> Network:
+        import networkx as nx
+
+        seeds = np.random.default_rng(_validate.integer("seed", seed, least=0))
+        for _ in range(_ATTEMPTS):
+            graph = make(int(seeds.integers(2**31)))
+            if nx.is_connected(graph):
+                network = cls.from_networkx(graph)
+                positions = nx.get_node_attributes(graph, "pos")
+                network._positions = positions or None
+                return network
+        raise ValueError(f"no connected network in {_ATTEMPTS} draws with {what}: ask for more edges.")
+
+    def to_networkx(self) -> Any:
+        """The same graph for networkx, nodes 0..n_agents-1."""
+        import networkx as nx
+
+        graph = nx.Graph()
+        graph.add_nodes_from(range(self.n_agents))
+        graph.add_edges_from(self.edges.tolist())
+        return graph
+
+    def draw(self, ax: Axes | None = None) -> Axes:
+        """Draw the network with matplotlib; darker agents have more neighbours. Returns the axes."""
+        from laconic._draw import draw_network
+
+        return draw_network(self, ax)
+
+
+def _clean_edges(n_agents: int, edges: Iterable[Iterable[int]]) -> Array:
+    """Each edge once, as sorted pairs in sorted order."""
+    listed = edges if isinstance(edges, np.ndarray) else [tuple(edge) for edge in edges]
+    array = np.asarray(listed)
+    if array.size == 0:
+        return np.empty((0, 2), dtype=np.int64)
+    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
+        raise ValueError("edges must be pairs (i, j) of agent numbers.")
+    if array.min() < 0 or array.max() >= n_agents:
+        raise ValueError(f"edges must join agents 0 to {n_agents - 1}, found {array.min()} to {array.max()}.")
+    if (array[:, 0] == array[:, 1]).any():
+        raise ValueError(f"edges must join two different agents, found {tuple(array[array[:, 0] == array[:, 1]][0])}.")
+    return np.unique(np.sort(array.astype(np.int64), axis=1), axis=0)

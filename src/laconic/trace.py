@@ -1,0 +1,283 @@
+"""What a run leaves behind: every prediction, every message, and the state to go on from. Metrics are computed from it.
+
+Predictions are made before the round's label is learned from, so every error below is an honest forecast error. Where a
+label was missing (NaN) there is nothing to score and the average runs over the others.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from laconic import _validate, losses
+from laconic._validate import Array
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+    from laconic.offline import Comparator
+
+_FORMAT = 1
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class State:
+    """All that the next round needs: where the run stands, what the learner holds, what the neighbours believe.
+
+    Attributes
+    ----------
+    round : int
+        Rounds finished so far.
+    learner : dict of arrays
+        The learner's own state, a row an agent: ``weights`` and whatever else it keeps.
+    broadcast : array (n_agents, n_features)
+        theta-hat, the replica that every neighbour holds of each agent.
+    """
+
+    round: int
+    learner: Mapping[str, Array]
+    broadcast: Array
+
+    @property
+    def weights(self) -> Array:
+        """The models theta, a row an agent."""
+        return self.learner["weights"]
+
+    @property
+    def duals(self) -> Array:
+        """The duals gamma, a row an agent, of a learner that has them."""
+        if "duals" not in self.learner:
+            raise AttributeError("this learner keeps no duals.")
+        return self.learner["duals"]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """The record of a run of T rounds of N agents.
+
+    Attributes
+    ----------
+    predictions, labels : array (T, N)
+    sent : bool array (T, N)
+        Who broadcast in which round.
+    saturated : array (T, N)
+        Share of a message's entries that lay outside the quantizer's range.
+    state : State
+        All that is needed to go on: ``lc.simulate(..., state=trace.state)``.
+    about : dict
+        Learner, parameters, data shape, engine, seconds: what the run was.
+    """
+
+    predictions: Array
+    labels: Array
+    sent: Array
+    saturated: Array
+    consensus_error: Array
+    energy: Array
+    replica_error: Array
+    degrees: Array
+    state: State
+    about: Mapping[str, Any]
+    collective_square: Array | None = None
+    collective_loss: Array | None = None
+    info: Mapping[str, Array] = field(default_factory=dict)
+
+    # Size and cost ----------------------------------------------------------------------------------------------
+
+    @property
+    def n_rounds(self) -> int:
+        """T."""
+        return int(self.predictions.shape[0])
+
+    @property
+    def n_agents(self) -> int:
+        """N."""
+        return int(self.predictions.shape[1])
+
+    @property
+    def weights(self) -> Array:
+        """The models after the last round, (n_agents, n_features)."""
+        return self.state.weights
+
+    @property
+    def bits(self) -> Array:
+        """Bits of each broadcast, (T, N): one broadcast counts once, whatever the number of neighbours."""
+        return self.sent * np.int64(self.about["message_bits"])
+
+    @property
+    def link_bits(self) -> Array:
+        """Bits over all links, (T, N): each broadcast once for every neighbour that hears it."""
+        return self.bits * self.degrees
+
+    @property
+    def seconds(self) -> float:
+        """Wall time of the run."""
+        return float(self.about["seconds"])
+
+    @property
+    def diverged(self) -> bool:
+        """Whether the run was given up because it diverged (only ``sweep`` returns such traces)."""
+        return bool(self.about.get("diverged", False))
+
+    # Accuracy ---------------------------------------------------------------------------------------------------
+
+    def squared_errors(self) -> Array:
+        """(prediction - label)^2, NaN where there was no label."""
+        return (self.predictions - self.labels) ** 2
+
+    def mse(self) -> Array:
+        """MSE(t) = (1/(tN)) sum over the first t rounds and all agents of (prediction - label)^2, for t = 1..T."""
+        return _running_mean(self.squared_errors())
+
+    def windowed_mse(self, window: int) -> Array:
+        """The same average over the last ``window`` rounds only (over all of them while there are fewer)."""
+        window = _validate.integer("window", window, least=1)
+        totals, counts = _sums(self.squared_errors())
+        totals[window:] -= totals[:-window].copy()
+        counts[window:] -= counts[:-window].copy()
+        return _ratio(totals, counts)
+
+    def error_rate(self) -> Array:
+        """Share of wrong signs up to each round: for labels -1 and +1."""
+        wrong = np.where(np.isnan(self.labels), np.nan, (self.predictions > 0) != (self.labels > 0))
+        return _running_mean(wrong)
+
+    def global_mse(self) -> Array:
+        """As ``mse``, but every agent's model is scored on every agent's sample: what collaboration is for.
+
+        Needs a run with ``collective=True``.
+        """
+        return _running_mean(self._collective("collective_square"))
+
+    def consensus(self) -> Array:
+        """Distance of the models from their mean after each round, |Theta - mean|_F."""
+        return self.consensus_error
+
+    def broadcast_error(self) -> Array:
+        """Distance of the models from their replicas when the round's talking was over, |E_t|_F."""
+        return self.replica_error
+
+    def losses(self) -> Array:
+        """The loss of each prediction, (T, N), NaN where there was no label."""
+        return losses.get(self.about["loss"]).value(self.predictions, self.labels)
+
+    def regret(self, comparator: Comparator) -> Array:
+        """sum_t sum_i [L_it(theta_it) - L_it(theta*)] up to each round (eq. stat_reg), L with its ridge.
+
+        Own data only: isolated learners have small regret too. ``collective_regret`` is the one that tells.
+        """
+        return np.cumsum(np.nansum(self.losses(), axis=1) + self._ridge() - comparator.round_losses())
+
+    def collective_regret(self, comparator: Comparator) -> Array:
+        """As ``regret``, with each model's loss averaged over all agents' samples. Needs ``collective=True``."""
+        own = np.nansum(self._collective("collective_loss"), axis=1)
+        return np.cumsum(own + self._ridge() - comparator.round_losses())
+
+    def _ridge(self) -> Array:
+        """(lambda/N) sum_i |theta_i|^2 of the models that each round started from."""
+        before = np.concatenate([[self.about["energy_before"]], self.energy[:-1]])
+        return self.about["regularization"] / self.n_agents * before
+
+    def _collective(self, name: str) -> Array:
+        scores: Array | None = getattr(self, name)
+        if scores is None:
+            raise ValueError("this run kept no collective scores: run it with collective=True.")
+        return scores
+
+    # Files, tables and pictures ---------------------------------------------------------------------------------
+
+    def to_frame(self) -> pl.DataFrame:
+        """A polars table with a row for each round and agent."""
+        import polars as pl
+
+        first = self.state.round - self.n_rounds
+        return pl.DataFrame(
+            {
+                "round": np.repeat(np.arange(first + 1, first + self.n_rounds + 1), self.n_agents),
+                "agent": np.tile(np.arange(self.n_agents), self.n_rounds),
+                "label": np.asarray(self.labels).ravel(),
+                "prediction": np.asarray(self.predictions).ravel(),
+                "sent": np.asarray(self.sent).ravel(),
+                "bits": self.bits.ravel(),
+            }
+        )
+
+    def plot(self, label: str | None = None, figure: Figure | None = None) -> Figure:
+        """MSE against time, against messages and against bits. Pass the figure on to draw several runs into one."""
+        from laconic._draw import draw_trace
+
+        return draw_trace(self, label, figure)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the trace, state and all, as one ``.npz`` file: complete or not at all."""
+        path = Path(path)
+        arrays = {
+            f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("state", "about", "info")
+        }
+        arrays = {name: array for name, array in arrays.items() if array is not None}
+        arrays |= {f"info.{name}": array for name, array in self.info.items()}
+        arrays |= {f"state.{name}": array for name, array in self.state.learner.items()}
+        arrays["broadcast"] = self.state.broadcast
+        header = {"format": _FORMAT, "round": self.state.round, "about": dict(self.about)}
+        arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                np.savez_compressed(file, **arrays)
+            Path(temporary).replace(path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+        return path
+
+    @classmethod
+    def load(cls, path: str | Path) -> Trace:
+        """Read what ``save`` wrote."""
+        path = Path(path)
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                arrays = dict(stored)
+            header = json.loads(arrays.pop("header").tobytes())
+            if header["format"] != _FORMAT:
+                raise ValueError(f"its format is {header['format']}, this version reads {_FORMAT}")
+            learner = {name[6:]: arrays.pop(name) for name in list(arrays) if name.startswith("state.")}
+            info = {name[5:]: arrays.pop(name) for name in list(arrays) if name.startswith("info.")}
+            state = State(int(header["round"]), learner, arrays.pop("broadcast"))
+            return cls(state=state, about=header["about"], info=info, **arrays)
+        except FileNotFoundError:
+            raise
+        except (OSError, KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile) as error:
+            raise ValueError(f"{path} is not a complete laconic trace: {error}") from error
+
+    def __repr__(self) -> str:
+        end = f"{self.mse()[-1]:.4g}" if self.n_rounds else "none"
+        return (
+            f"Trace({self.about['name']}, {self.n_rounds} rounds x {self.n_agents} agents, mse {end}, "
+            f"{int(self.sent.sum())} messages, {int(self.bits.sum())} bits, {self.seconds:.3g} s)"
+        )
+
+
+def _sums(scores: Array) -> tuple[Array, Array]:
+    """Running sum of the scores that exist, and how many they are."""
+    scored = ~np.isnan(scores)
+    totals = np.cumsum(np.where(scored, scores, 0.0).sum(axis=1, dtype=np.float64))
+    return totals, np.cumsum(scored.sum(axis=1)).astype(np.float64)
+
+
+def _ratio(totals: Array, counts: Array) -> Array:
+    return np.divide(totals, counts, out=np.full_like(totals, np.nan), where=counts > 0)
+
+
+def _running_mean(scores: Array) -> Array:
+    return _ratio(*_sums(scores))
