@@ -27,8 +27,8 @@ from laconic.network import Network
 from laconic.trace import State, Trace
 
 if TYPE_CHECKING:
-    from laconic import checks, offline, river
-    from laconic.faces import DecentralizedKernelClassifier, DecentralizedKernelRegressor
+    from laconic import checks, offline
+    from laconic.faces import DecentralizedKernelClassifier, DecentralizedKernelRegressor, river
 
 __version__ = version("laconic")
 
@@ -60,13 +60,13 @@ __all__ = [
 ]
 
 # What needs a large library of its own is imported when it is first asked for.
-_LAZY_MODULES = ("checks", "offline", "river")
+_LAZY_MODULES = {"checks": "laconic.checks", "offline": "laconic.offline", "river": "laconic.faces.river"}
 _LAZY_CLASSES = ("DecentralizedKernelClassifier", "DecentralizedKernelRegressor")
 
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY_MODULES:
-        return importlib.import_module(f"laconic.{name}")
+        return importlib.import_module(_LAZY_MODULES[name])
     if name in _LAZY_CLASSES:
         return getattr(importlib.import_module("laconic.faces"), name)
     raise AttributeError(f"module 'laconic' has no attribute {name!r}")

@@ -96,12 +96,19 @@ class RandomFeatures:
 
     @classmethod
     def gaussian(
-        cls, n_inputs: int, n_frequencies: int, bandwidth: float = 1.0, seed: int = 0, *, orthogonal: bool = False
+        cls,
+        n_inputs: int,
+        n_frequencies: int,
+        bandwidth: float = 1.0,
+        seed: int = 0,
+        *,
+        orthogonal: bool = False,
     ) -> RandomFeatures:
         """Gaussian kernel exp(-|x - x'|^2 / (2 bandwidth^2)): normal frequencies of deviation 1/bandwidth.
 
-        With ``orthogonal=True`` the frequencies come in blocks of d mutually orthogonal directions, each with the length of
-        a d-dimensional normal vector (chi with d degrees of freedom), which lowers the error and leaves the kernel as it is.
+        With ``orthogonal=True`` the frequencies come in blocks of d mutually orthogonal directions, each with the
+        length of a d-dimensional normal vector (chi with d degrees of freedom), which lowers the error and leaves the
+        kernel as it is.
         """
         draw = _Draw(n_inputs, n_frequencies, bandwidth, seed, orthogonal)
         return draw.finish(
@@ -110,7 +117,13 @@ class RandomFeatures:
 
     @classmethod
     def laplacian(
-        cls, n_inputs: int, n_frequencies: int, bandwidth: float = 1.0, seed: int = 0, *, orthogonal: bool = False
+        cls,
+        n_inputs: int,
+        n_frequencies: int,
+        bandwidth: float = 1.0,
+        seed: int = 0,
+        *,
+        orthogonal: bool = False,
     ) -> RandomFeatures:
         """Laplacian kernel exp(-|x - x'|_1 / bandwidth): independent Cauchy frequencies of scale 1/bandwidth.
 
@@ -140,8 +153,8 @@ class RandomFeatures:
     ) -> RandomFeatures:
         """Matern kernel of smoothness ``nu``: frequencies from a multivariate t with 2 nu degrees of freedom.
 
-        With r = sqrt(2 nu) |x - x'| / bandwidth the kernel is 2^(1-nu) / Gamma(nu) r^nu K_nu(r). ``nu=0.5`` falls off as
-        exp(-|x - x'| / bandwidth); as nu grows it tends to the Gaussian kernel of the same bandwidth.
+        With r = sqrt(2 nu) |x - x'| / bandwidth the kernel is 2^(1-nu) / Gamma(nu) r^nu K_nu(r). ``nu=0.5`` falls off
+        as exp(-|x - x'| / bandwidth); as nu grows it tends to the Gaussian kernel of the same bandwidth.
         """
         nu = _validate.number("nu", nu, above=0)
         draw = _Draw(n_inputs, n_frequencies, bandwidth, seed, orthogonal)
@@ -156,9 +169,7 @@ class RandomFeatures:
 class _Draw:
     """The arguments common to all kernels, checked, and the standard normal frequencies they start from."""
 
-    def __init__(
-        self, n_inputs: int, n_frequencies: int, bandwidth: float, seed: int, orthogonal: bool
-    ) -> None:
+    def __init__(self, n_inputs: int, n_frequencies: int, bandwidth: float, seed: int, orthogonal: bool) -> None:
         self.n_inputs = _validate.integer("n_inputs", n_inputs, least=1)
         self.n_frequencies = _validate.integer("n_frequencies", n_frequencies, least=1)
         self.bandwidth = _validate.number("bandwidth", bandwidth, above=0)
@@ -179,9 +190,7 @@ class _Draw:
         lengths = np.sqrt(self.random.chisquare(self.n_inputs, size=(self.n_frequencies, 1)))
         return np.concatenate(blocks) * lengths
 
-    def finish(
-        self, cls: type[RandomFeatures], frequencies: Array, description: str, kernel: Kernel
-    ) -> RandomFeatures:
+    def finish(self, cls: type[RandomFeatures], frequencies: Array, description: str, kernel: Kernel) -> RandomFeatures:
         """The features of the drawn, still unscaled, ``frequencies``."""
         features = cls(frequencies / self.bandwidth)
         features._kernel = kernel

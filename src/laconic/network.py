@@ -1,7 +1,7 @@
 """Who hears whom: an undirected, connected graph of agents.
 
-Inside, a network is neighbour lists laid back to back (CSR): ``neighbours[starts[i]:starts[i+1]]`` are those of agent i, in
-increasing order. networkx builds and reads the graphs, and is not imported before it is needed.
+Inside, a network is neighbour lists laid back to back (CSR): ``neighbours[starts[i]:starts[i+1]]`` are those of agent
+i, in increasing order. networkx builds and reads the graphs, and is not imported before it is needed.
 """
 
 from __future__ import annotations
@@ -82,9 +82,7 @@ class Network:
         self._positions: dict[int, Any] | None = None
         parts = self._count_parts()
         if parts > 1:
-            raise ValueError(
-                f"the network must be connected, but it falls into {parts} parts; agents in different parts could never agree."
-            )
+            raise ValueError(f"the network must be connected, but it falls into {parts} parts that could never agree.")
 
     def _count_parts(self) -> int:
         from scipy.sparse.csgraph import connected_components
@@ -101,11 +99,7 @@ class Network:
         return f"Network({n} agent{'s' * (n != 1)}, {e} edge{'s' * (e != 1)})"
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Network)
-            and self.names == other.names
-            and np.array_equal(self.edges, other.edges)
-        )
+        return isinstance(other, Network) and self.names == other.names and np.array_equal(self.edges, other.edges)
 
     def __hash__(self) -> int:
         return hash((self.names, self.edges.tobytes()))
@@ -236,7 +230,9 @@ class Network:
         n_agents = _validate.integer("n_agents", n_agents, least=1)
         radius = _validate.number("radius", radius, above=0)
         return cls._until_connected(
-            lambda attempt: nx.random_geometric_graph(n_agents, radius, seed=attempt), seed, f"radius={radius:g}"
+            lambda attempt: nx.random_geometric_graph(n_agents, radius, seed=attempt),
+            seed,
+            f"radius={radius:g}",
         )
 
     @classmethod

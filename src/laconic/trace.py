@@ -222,9 +222,7 @@ class Trace:
     def save(self, path: str | Path) -> Path:
         """Write the trace, state and all, as one ``.npz`` file: complete or not at all."""
         path = Path(path)
-        arrays = {
-            f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("state", "about", "info")
-        }
+        arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("state", "about", "info")}
         arrays = {name: array for name, array in arrays.items() if array is not None}
         arrays |= {f"info.{name}": array for name, array in self.info.items()}
         arrays |= {f"state.{name}": array for name, array in self.state.learner.items()}

@@ -1,18 +1,19 @@
 """Quantization: each entry of an innovation becomes a whole number of a few bits.
 
-The range [u, v) is cut into q = 2^b cells of width D. A mid-rise code k (eq. quantizer of the paper) names the middle of
-its cell, u + (k + 1/2) D with D = (v - u)/q. A mid-tread code names a whole multiple of D, zero among them, with
-D = (v - u)/(q - 1), so that the q levels still reach to within D/2 of both ends. Either way no entry inside the range is
-off by more than D/2, and what lies outside saturates at the nearest code.
+The range [u, v) is cut into q = 2^b cells of width D. A mid-rise code k (eq. quantizer of the paper) names the middle
+of its cell, u + (k + 1/2) D with D = (v - u)/q. A mid-tread code names a whole multiple of D, zero among them, with D
+= (v - u)/(q - 1), so that the q levels still reach to within D/2 of both ends. Either way no entry inside the range
+is off by more than D/2, and what lies outside saturates at the nearest code.
 
-With an adaptive range v is the largest entry of the message, rounded up to the float32 that travels with it, and u = -v.
-Both ends compute with that float32, in plain IEEE arithmetic without fused operations, so all replicas have the same bits.
+With an adaptive range v is the largest entry of the message, rounded up to the float32 that travels with it, and u =
+-v. Both ends compute with that float32, in plain IEEE arithmetic without fused operations, so all replicas have the
+same bits.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,8 +40,8 @@ class Quantizer:
     bits : int
         1 to 16.
     range : "adaptive" or (u, v)
-        Adaptive: the range is that of each message, at the price of 32 bits. A fixed range costs nothing, but one that is
-        too small saturates, winds up the duals and makes a run diverge: watch ``trace.saturated``.
+        Adaptive: the range is that of each message, at the price of 32 bits. A fixed range costs nothing, but one
+        that is too small saturates, winds up the duals and makes a run diverge: watch ``trace.saturated``.
     rounding : "rise" or "tread"
         Whether zero is an edge between two cells (the paper's) or a code of its own.
 
@@ -76,7 +77,7 @@ class Quantizer:
 
     @property
     def cells(self) -> int:
-        """q = 2^bits."""
+        """Q = 2^bits."""
         return int(2**self.bits)
 
     @property
@@ -115,10 +116,10 @@ class Quantizer:
             low, high = np.asarray(self.range, dtype=innovation.dtype)
         return ((innovation < low) | (innovation > high)).sum(axis=-1)
 
-    def _lattice(self, scale: Array | None, dtype: np.dtype) -> tuple[Array, Array, Array, Array]:  # type: ignore[type-arg]
+    def _lattice(self, scale: Array | None, dtype: np.dtype[Any]) -> tuple[Array, Array, Array, Array]:
         """Lower edge, and base, shift, width such that code k stands for ``base + (k + shift) * width``.
 
-        These lines are ``kernels.quantize_row``'s, to the bit.
+        These lines are ``rows.add_quantized_row``'s, to the bit.
         """
         if scale is not None:
             high = np.asarray(scale).astype(dtype)[..., None]

@@ -28,7 +28,8 @@ COLUMNS = (
 class Chunk(NamedTuple):
     """Some rounds of a run: their columns, how many there are, and why they ended early if they did.
 
-    ``ending`` is None, "bad input" or "diverged"; then ``agent`` is where it was noticed, in the round after the last one.
+    ``ending`` is None, "bad input" or "diverged"; then ``agent`` is where it was noticed, in the round after the last
+    one.
     """
 
     columns: dict[str, Array]
@@ -67,12 +68,14 @@ def first_state(
         raise ValueError(f"state must be the state of a trace, got {type(state).__name__}.")
     if set(state.learner) != set(fresh):
         raise ValueError(
-            f"state comes from another learner: it holds {sorted(state.learner)}, {type(learner).__name__} keeps {sorted(fresh)}."
+            f"state comes from another learner: it holds {sorted(state.learner)}, "
+            f"{type(learner).__name__} keeps {sorted(fresh)}."
         )
     for name, array in state.learner.items():
         if np.shape(array) != np.shape(fresh[name]):
             raise ValueError(
-                f"state comes from another network or feature map: its {name} have shape {np.shape(array)}, expected {np.shape(fresh[name])}."
+                f"state comes from another network or feature map: its {name} have shape {np.shape(array)}, "
+                f"expected {np.shape(fresh[name])}."
             )
     kept = {name: np.array(array, dtype=dtype, order="C") for name, array in state.learner.items()}
     return State(state.round, kept, np.array(state.broadcast, dtype=dtype, order="C"))

@@ -13,6 +13,7 @@ from laconic._validate import Array
 from laconic.channel import Quantizer
 from laconic.engine import kernels
 from laconic.engine.chunk import COLUMNS, Chunk, first_state, snapshot
+from laconic.engine.vectors import VECTOR_BYTES
 from laconic.features import RandomFeatures
 from laconic.learners import DOKL, ODKLA, QCODKLA, RFFDOKL, Learner, Local
 from laconic.learners.base import ADMM
@@ -23,7 +24,7 @@ from laconic.network import Network
 from laconic.trace import State
 
 _BLOCK_ROWS = 128  # features computed ahead of the learner: they stay in the second-level cache
-_VECTOR_BYTES = 32
+_CACHE_LINE = 64
 _LOSS_CODES: dict[type, int] = {
     Squared: kernels.SQUARED,
     Logistic: kernels.LOGISTIC,
@@ -44,22 +45,33 @@ def supports(learner: Learner) -> bool:
     )
 
 
-def pack_frequencies(features: RandomFeatures, dtype: Any) -> Array:
-    """Frequencies as the columns of a (d, P) array, P rounded up to whole vector registers with zeros."""
-    width = _VECTOR_BYTES // np.dtype(dtype).itemsize
-    padded = -(-features.n_frequencies // width) * width
-    packed = np.zeros((features.n_inputs, padded), dtype=dtype)
-    packed[:, : features.n_frequencies] = features.frequencies.T
-    return packed
+def padded(rows: Array, dtype: Any) -> Array:
+    """A copy of ``rows`` whose length is rounded up to whole vector registers with zeros."""
+    n_rows, length = rows.shape
+    copy = aligned(n_rows, length, dtype)
+    copy[:, :length] = rows
+    return copy
+
+
+def aligned(n_rows: int, length: int, dtype: Any) -> Array:
+    """Rows of zeros, padded to whole vectors, that start on a cache line: no vector straddles two of them."""
+    width = VECTOR_BYTES // np.dtype(dtype).itemsize
+    shape = (n_rows, -(-length // width) * width)
+    n_bytes = n_rows * shape[1] * np.dtype(dtype).itemsize
+    memory = np.zeros(n_bytes + _CACHE_LINE, dtype=np.uint8)
+    start = -memory.ctypes.data % _CACHE_LINE
+    return memory[start : start + n_bytes].view(dtype).reshape(shape)
 
 
 def map_features(features: RandomFeatures, X: Array, dtype: Any = np.float64) -> Array:
-    """phi of each row of ``X`` (n, d), with the compiled map: the bits that a simulated or running agent computes."""
+    """Phi of each row of ``X`` (n, d), padded to whole vectors: the bits that a simulated or running agent computes."""
+    dtype = np.dtype(dtype)
     rows = np.ascontiguousarray(X, dtype=dtype)
-    frequencies = pack_frequencies(features, dtype)
-    phases = np.empty((_BLOCK_ROWS, frequencies.shape[1]), dtype=dtype)
-    phi = np.empty((len(rows), features.n_features), dtype=dtype)
-    kernels.map_rows(rows, frequencies, np.dtype(dtype).type(features.n_frequencies**-0.5), phases, phi)
+    frequencies = padded(features.frequencies.T, dtype)
+    phases = aligned(_BLOCK_ROWS, features.n_frequencies, dtype)
+    phi = aligned(len(rows), features.n_features, dtype)
+    scale = dtype.type(features.n_frequencies**-0.5)
+    kernels.map_rows(rows, frequencies, features.n_frequencies, scale, phases, phi)
     return phi
 
 
@@ -80,52 +92,58 @@ class Compiled:
     ) -> None:
         if not supports(learner):
             raise ValueError(
-                f"engine must be 'reference' or 'auto' for {learner!r}: it has no compiled kernels, or its loss or quantizer has none."
+                f"engine must be 'reference' or 'auto' for {learner!r}: it, its loss or its quantizer has no kernels."
             )
         self.learner, self.n_agents = learner, network.n_agents
         self.dtype = np.dtype(dtype)
         self._collective = collective
         self._plan = _plan(learner, features, network, self.dtype.type)
-        self._frequencies = pack_frequencies(features, self.dtype)
+        self._frequencies = padded(features.frequencies.T, self.dtype)
+        self._n_features = features.n_features
         self._graph = kernels.Graph(network.starts, network.neighbours, network.combination.astype(self.dtype))
-        self._rate: Schedule = learner.eta if isinstance(learner, ADMM) else learner.step_size  # type: ignore[attr-defined]
+        self._rate: Schedule = getattr(learner, "eta" if isinstance(learner, ADMM) else "step_size")
         self._censor = learner.channel.censor if learner.channel else None
         self._restore(first_state(learner, network, features.n_features, self.dtype, state))
-        self._scratch = self._make_scratch(features)
-        empty = np.empty((0, 0), dtype=np.float64)
-        self._no_scores = (empty, empty)
+        self._scratch = self._make_scratch()
+        self._no_scores = (np.empty((0, 0)), np.empty((0, 0)))
         self._no_thresholds = np.empty(0)
 
     def _restore(self, state: State) -> None:
         self.round = state.round
-        weights, broadcast = state.weights, state.broadcast
+        weights = padded(state.weights, self.dtype)
+        broadcast = padded(state.broadcast, self.dtype)
         direct = self.learner.channel is None or self.learner.channel.lossless
         if direct and self._plan.algorithm != kernels.ADAPT_THEN_COMBINE:
             broadcast = weights
-        duals = state.learner.get("duals", np.empty((self.n_agents, 0), dtype=self.dtype))
-        self._rows = kernels.Rows(weights, duals, broadcast, np.zeros_like(weights))
+        duals = padded(state.learner.get("duals", np.empty((self.n_agents, 0))), self.dtype)
+        self._rows = kernels.Rows(weights, duals, broadcast, aligned(self.n_agents, weights.shape[1], self.dtype))
         if state.round > 0:
-            kernels.listen(self._plan, self._graph, self._rows)
+            kernels.listen(self._plan.algorithm, broadcast, *self._graph, self._rows.pull)
         # A model cannot predict beyond its norm, so a resumed run starts from that yardstick of divergence.
         self.energy_before = float((weights.astype(np.float64) ** 2).sum())
         self._largest = np.array([np.sqrt(self.energy_before)])
 
-    def _make_scratch(self, features: RandomFeatures) -> kernels.Scratch:
+    def _make_scratch(self) -> kernels.Scratch:
         rounds = max(1, _BLOCK_ROWS // self.n_agents)
         if rounds > 4:
             rounds -= rounds % 4  # whole register tiles
         # Collective scores need a whole round of features at once.
         n_rows = rounds * self.n_agents if rounds > 1 or self._collective else min(_BLOCK_ROWS, self.n_agents)
-        phases = np.empty((n_rows, self._frequencies.shape[1]), dtype=self.dtype)
-        phi = np.empty((n_rows, features.n_features), dtype=self.dtype)
-        return kernels.Scratch(phases, phi, np.empty_like(phi[0]), np.empty_like(phi[0]))
+        phases = aligned(n_rows, self._n_features // 2, self.dtype)
+        phi = aligned(n_rows, self._n_features, self.dtype)
+        innovation, quantized = (
+            aligned(1, self._n_features, self.dtype),
+            aligned(1, self._n_features, self.dtype),
+        )
+        return kernels.Scratch(phases, phi, innovation[0], quantized[0])
 
     def state(self) -> State:
         """Copies of all that the next round needs."""
-        learner = {"weights": self._rows.weights}
+        n = self._n_features
+        learner = {"weights": self._rows.weights[:, :n]}
         if isinstance(self.learner, ADMM):
-            learner["duals"] = self._rows.duals
-        return snapshot(self.round, learner, self._rows.broadcast)
+            learner["duals"] = self._rows.duals[:, :n]
+        return snapshot(self.round, learner, self._rows.broadcast[:, :n])
 
     def advance(self, X: Array, y: Array, mapped: bool = False) -> Chunk:
         """Run the rounds of ``X`` (T, N, d), or of features (T, N, 2L) if ``mapped``, with labels ``y`` (T, N)."""
@@ -204,4 +222,5 @@ def _plan(learner: Learner, features: RandomFeatures, network: Network, real: An
         real(low),
         real(high),
         real(features.n_frequencies**-0.5),
+        features.n_features,
     )

@@ -17,8 +17,8 @@ _IN_MEMORY = 64 * 2**20
 class Log:
     """Appends chunks of columns; ``columns`` gives them whole.
 
-    Streams may be longer than memory. Beyond 64 MB the log is written to nameless temporary files, from which the finished
-    columns are mapped: a long run costs disk, not memory.
+    Streams may be longer than memory. Beyond 64 MB the log is written to nameless temporary files, from which the
+    finished columns are mapped: a long run costs disk, not memory.
     """
 
     def __init__(self, in_memory: int = _IN_MEMORY) -> None:

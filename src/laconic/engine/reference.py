@@ -69,7 +69,7 @@ class Reference:
         return Chunk(stacked, finished, ending, agent)
 
     def _round(self, phi: Array, label: Array) -> tuple[dict[str, Any] | None, int]:
-        """One round of Algorithm 2: what it leaves to record, or None and the agent whose prediction left all bounds."""
+        """One round of Algorithm 2: what there is to record, or None and the agent whose prediction left all bounds."""
         learner, t = self.learner, self.round + 1
         row: dict[str, Any] = {}
 

@@ -69,7 +69,8 @@ def simulate(
     ValueError
         For input that makes no sense; if that shows only after some rounds, ``error.trace`` holds them.
     Diverged
-        When predictions leave all bounds; ``error.trace`` holds the rounds before and ``error.advice`` says what to change.
+        When predictions leave all bounds; ``error.trace`` holds the rounds before and ``error.advice`` says what to
+        change.
 
     Examples
     --------
@@ -239,9 +240,7 @@ def make_engine(
 class _Source:
     """The data of a run, checked, in chunks: slices of two arrays, or of block after block of an iterable."""
 
-    def __init__(
-        self, learner: Learner, features: RandomFeatures, network: Network, X: object, y: object
-    ) -> None:
+    def __init__(self, learner: Learner, features: RandomFeatures, network: Network, X: object, y: object) -> None:
         self.learner, self._n_inputs, self._n_agents = learner, features.n_inputs, network.n_agents
         self._blocks: Blocks
         self.n_rounds: int | None = None
@@ -362,9 +361,7 @@ def _failure(chunk: Chunk, trace: Trace, X: Array, learner: Learner) -> Exceptio
         return Diverged(trace.state.round + 1, trace, _advice(trace, learner))
     entries = X[chunk.n_rounds, chunk.agent]
     what = "a value that is not finite" if not np.isfinite(entries).all() else "values too large for the feature map"
-    error = ValueError(
-        f"X must be finite, but in round {trace.state.round + 1} agent {chunk.agent} got {what}."
-    )
+    error = ValueError(f"X must be finite, but in round {trace.state.round + 1} agent {chunk.agent} got {what}.")
     error.trace = trace  # type: ignore[attr-defined]
     if trace.n_rounds:
         error.add_note(f"The {trace.n_rounds} rounds before it are kept in this error's .trace.")
@@ -381,7 +378,10 @@ def _advice(trace: Trace, learner: Learner) -> str:
         )
     if isinstance(learner, ADMM):
         eta = f" (now {learner.eta.value:g})" if isinstance(learner.eta, Constant) else ""
-        return f"eta + 2 rho d is too small for this data, its inverse is the step; raise eta{eta} or rho (now {learner.rho:g})."
+        return (
+            "eta + 2 rho d is too small for this data, and its inverse is the step: "
+            f"raise eta{eta} or rho (now {learner.rho:g})."
+        )
     return "the step is too large for this data; lower step."
 
 

@@ -1,28 +1,32 @@
-"""Arithmetic that compiles to the same bits everywhere, and the feature map made of it.
+"""Arithmetic that compiles to the same bits everywhere.
 
-Compilers are free to fuse a product and a sum, or not, and to sum in any order once told that speed matters. Two
-agents must not disagree about a last bit because their code was inlined differently, so the kernels are compiled
-without any fast-math flag, fused operations are asked for by name, and sums have a written order.
+Compilers are free to fuse a product and a sum, or not, and to sum in any order once told that speed matters. Two agents
+must not disagree about a last bit because their code was inlined differently or runs on another machine. So the kernels
+are compiled without any fast-math flag, fused operations are asked for by name, and sums have a written order.
 
-This file holds what numba lacks for that (a fused multiply-add, bit casts, one register tile of a matrix product) and
-``project`` and ``wave``, the two halves of x -> phi(x). Whoever changes it changes ``kernels.VECTORS_STAMP`` too.
+numba can neither fuse nor vectorise under those rules. This file gives it what it lacks: a fused multiply-add, bit
+casts, and a 32-byte ``Vector`` of floats with its operators. Whoever changes this file changes ``kernels.STAMP`` too.
 """
 
 from __future__ import annotations
 
-import math
+import operator
 
-import numpy as np
 from llvmlite import ir
 from numba import njit
 from numba.core import cgutils, types
-from numba.extending import intrinsic, overload
+from numba.extending import intrinsic, models, overload, register_model
 
-jit = njit(nogil=True, error_model="numpy")
+jit = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
-_VECTOR_BYTES = 32  # one AVX2 register, two NEON ones
-_INDEX = ir.IntType(64)
+VECTOR_BYTES = 32  # one AVX2 register, two NEON ones
+INDEX = ir.IntType(64)
 _LANE = ir.IntType(32)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Scalars
+# --------------------------------------------------------------------------------------------------------------------
 
 
 @intrinsic
@@ -56,202 +60,169 @@ def from_bits(typing_context, bits):
     return result(bits), codegen
 
 
-def product_tile(n_rows: int, n_vectors: int):
-    """Make ``tile(x, w, z, row, column)``, one register tile of the product ``z = x w``.
+# --------------------------------------------------------------------------------------------------------------------
+# Vectors
+# --------------------------------------------------------------------------------------------------------------------
 
-    The tile covers ``n_rows`` rows of ``x`` and ``n_vectors`` registers of columns of ``w``. Every entry of ``z`` is the
-    chain ``fma(x_k, w_k, ...)`` over k in order, from zero, whatever the tile: a row has the same bits alone and in a block.
-    All three arrays are C-contiguous; the caller keeps the tile inside them.
-    """
+
+class Vector(types.Type):
+    """As many floats of one kind as fit into ``VECTOR_BYTES``; all arithmetic is lane by lane."""
+
+    def __init__(self, dtype):
+        self.dtype = dtype
+        self.width = 8 * VECTOR_BYTES // dtype.bitwidth
+        super().__init__(name=f"Vector({dtype} x {self.width})")
+
+
+@register_model(Vector)
+class _VectorModel(models.PrimitiveModel):
+    def __init__(self, manager, vector):
+        scalar = manager.lookup(vector.dtype).get_value_type()
+        super().__init__(manager, vector, ir.VectorType(scalar, vector.width))
+
+
+def _element(context, builder, array_type, array, index, vector):
+    """Pointer to the vector that starts at ``array[index]``."""
+    data = cgutils.create_struct_proxy(array_type)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [index]), vector.as_pointer())
+
+
+def splat_value(builder, scalar, vector):
+    """The LLVM vector with ``scalar`` in every lane."""
+    undefined = ir.Constant(vector, ir.Undefined)
+    lane = builder.insert_element(undefined, scalar, ir.Constant(_LANE, 0))
+    zeros = ir.Constant(ir.VectorType(_LANE, vector.count), [0] * vector.count)
+    return builder.shuffle_vector(lane, undefined, zeros)
+
+
+def call_llvm(builder, name, vector, args):
+    """Call the LLVM intrinsic ``name`` on vectors."""
+    bits = 64 if isinstance(vector.element, ir.DoubleType) else 32
+    kind = ir.FunctionType(vector, [vector] * len(args))
+    function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.{name}.v{vector.count}f{bits}")
+    return builder.call(function, args)
+
+
+@intrinsic
+def width_of(typing_context, array):
+    """How many entries of ``array`` make a vector, as a constant of the compiled code."""
+    width = Vector(array.dtype).width
+    return types.intp(array), lambda context, builder, signature, args: ir.Constant(INDEX, width)
+
+
+@intrinsic
+def load(typing_context, array, index):
+    """The vector that starts at ``array[index]`` of a contiguous array."""
+    result = Vector(array.dtype)
+
+    def codegen(context, builder, signature, args):
+        vector = context.get_value_type(result)
+        pointer = _element(context, builder, signature.args[0], args[0], args[1], vector)
+        return builder.load(pointer, align=array.dtype.bitwidth // 8)
+
+    return result(array, types.intp), codegen
+
+
+@intrinsic
+def store(typing_context, array, index, value):
+    """Write a vector to ``array[index]`` and the entries after it."""
+
+    def codegen(context, builder, signature, args):
+        vector = context.get_value_type(value)
+        pointer = _element(context, builder, signature.args[0], args[0], args[1], vector)
+        builder.store(args[2], pointer, align=array.dtype.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.none(array, types.intp, value), codegen
+
+
+@intrinsic
+def splat(typing_context, value):
+    """A vector with ``value`` in every lane."""
+    result = Vector(value)
+
+    def codegen(context, builder, signature, args):
+        return splat_value(builder, args[0], context.get_value_type(result))
+
+    return result(value), codegen
+
+
+@intrinsic
+def lanes(typing_context, vector):
+    """The lanes as a tuple of floats."""
+    result = types.UniTuple(vector.dtype, vector.width)
+
+    def codegen(context, builder, signature, args):
+        entries = [builder.extract_element(args[0], ir.Constant(_LANE, k)) for k in range(vector.width)]
+        return context.make_tuple(builder, result, entries)
+
+    return result(vector), codegen
+
+
+def _binary(python_operator, emit):
+    """Let ``python_operator`` work on two vectors, through the instruction that ``emit`` writes."""
 
     @intrinsic
-    def tile(typing_context, x, w, z, row, column):
-        dtype = x.dtype
-        width = 8 * _VECTOR_BYTES // dtype.bitwidth
-        align = dtype.bitwidth // 8
-
+    def instruction(typing_context, a, b):
         def codegen(context, builder, signature, args):
-            scalar = context.get_value_type(dtype)
-            vector = ir.VectorType(scalar, width)
-            undefined = ir.Constant(vector, ir.Undefined)
-            broadcast = ir.Constant(ir.VectorType(_LANE, width), [0] * width)
-            name = f"llvm.fma.v{width}f{dtype.bitwidth}"
-            vector_fma = cgutils.get_or_insert_function(
-                builder.module, ir.FunctionType(vector, [vector] * 3), name
-            )
+            return emit(builder, context.get_value_type(a), args)
 
-            def at(pointer, *offsets):
-                for offset in offsets:
-                    pointer = builder.gep(pointer, [offset])
-                return pointer
+        return a(a, b), codegen
 
-            def as_vector(pointer, index):
-                moved = at(pointer, ir.Constant(_INDEX, index * width))
-                return builder.bitcast(moved, vector.as_pointer())
-
-            xs, ws, zs = (
-                cgutils.create_struct_proxy(kind)(context, builder, value)
-                for kind, value in zip(signature.args[:3], args[:3], strict=True)
-            )
-            first_row, first_column = args[3], args[4]
-            depth = builder.extract_value(ws.shape, 0)
-            x_stride, w_stride, z_stride = (builder.extract_value(a.shape, 1) for a in (xs, ws, zs))
-            rows = [builder.add(first_row, ir.Constant(_INDEX, k)) for k in range(n_rows)]
-            x_rows = [at(xs.data, builder.mul(r, x_stride)) for r in rows]
-            z_rows = [at(zs.data, builder.mul(r, z_stride), first_column) for r in rows]
-
-            zero = ir.Constant(vector, [0.0] * width)
-            sums = [[cgutils.alloca_once_value(builder, zero) for _ in range(n_vectors)] for _ in rows]
-            with cgutils.for_range(builder, depth) as loop:
-                w_row = at(ws.data, builder.mul(loop.index, w_stride), first_column)
-                columns = [builder.load(as_vector(w_row, v), align=align) for v in range(n_vectors)]
-                for x_row, row_sums in zip(x_rows, sums, strict=True):
-                    entry = builder.load(at(x_row, loop.index))
-                    lane = builder.insert_element(undefined, entry, ir.Constant(_LANE, 0))
-                    factor = builder.shuffle_vector(lane, undefined, broadcast)
-                    for column_vector, total in zip(columns, row_sums, strict=True):
-                        fused = builder.call(vector_fma, [factor, column_vector, builder.load(total)])
-                        builder.store(fused, total)
-            for z_row, row_sums in zip(z_rows, sums, strict=True):
-                for v, total in enumerate(row_sums):
-                    builder.store(builder.load(total), as_vector(z_row, v), align=align)
-            return context.get_dummy_value()
-
-        return types.none(x, w, z, row, column), codegen
-
-    return tile
+    @overload(python_operator)
+    def _implement(a, b):
+        if isinstance(a, Vector) and a == b:
+            return lambda a, b: instruction(a, b)
+        return None
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# x -> phi(x)
-# --------------------------------------------------------------------------------------------------------------------
+def _named(name, n_arguments):
+    """A function of vectors that is one LLVM intrinsic."""
 
-_tile_4x3 = product_tile(4, 3)
-_tile_4x1 = product_tile(4, 1)
-_tile_1x3 = product_tile(1, 3)
-_tile_1x1 = product_tile(1, 1)
+    @intrinsic
+    def one(typing_context, a):
+        return a(a), lambda context, builder, signature, args: call_llvm(builder, name, context.get_value_type(a), args)
 
+    @intrinsic
+    def three(typing_context, a, b, c):
+        return a(a, b, c), lambda context, builder, signature, args: call_llvm(
+            builder, name, context.get_value_type(a), args
+        )
 
-@jit
-def project(samples, frequencies, phases):
-    """``phases = samples @ frequencies``; frequencies are (d, P), P a whole number of vector registers."""
-    n_rows, n_columns = samples.shape[0], frequencies.shape[1]
-    width = 32 // samples.itemsize
-    column = 0
-    while column < n_columns:
-        wide = column + 3 * width <= n_columns
-        row = 0
-        while row + 4 <= n_rows:
-            if wide:
-                _tile_4x3(samples, frequencies, phases, row, column)
-            else:
-                _tile_4x1(samples, frequencies, phases, row, column)
-            row += 4
-        while row < n_rows:
-            if wide:
-                _tile_1x3(samples, frequencies, phases, row, column)
-            else:
-                _tile_1x1(samples, frequencies, phases, row, column)
-            row += 1
-        column += 3 * width if wide else width
+    return one if n_arguments == 1 else three
 
 
-def _make_sine_cosine(real, bits, magic, half_pi, sine, cosine):
-    """Sine and cosine by reduction to a quadrant (Cody-Waite) and two short polynomials.
+def _choose(predicate):
+    """A function of two vectors that takes the first where ``first predicate second``, else the second."""
 
-    The polynomials are the minimax ones of ``tools/sincos_coefficients.py``. ``magic`` is 1.5 times 2 to the length of
-    the mantissa: adding it rounds ``2 x / pi`` to an integer and leaves that integer in the lowest bits of the sum.
-    """
-    magic, to_quadrants = real(magic), real(2 / math.pi)
-    minus_half_pi, minus_rest = real(-half_pi[0]), real(-half_pi[1])
-    minus_half, unit = real(-0.5), real(1.0)
-    one, two, to_sign = bits(1), bits(2), bits(8 * real(0).itemsize - 2)
-    sine, cosine = tuple(real(a) for a in sine), tuple(real(a) for a in cosine)
-    n_sine, n_cosine = len(sine), len(cosine)
+    @intrinsic
+    def instruction(typing_context, a, b):
+        def codegen(context, builder, signature, args):
+            return builder.select(builder.fcmp_ordered(predicate, *args), *args)
 
-    @njit
-    def sine_cosine(phase):
-        shifted = fma(phase, to_quadrants, magic)
-        quadrant = to_bits(shifted)
-        turns = shifted - magic
-        r = fma(turns, minus_rest, fma(turns, minus_half_pi, phase))
-        z = r * r
-        s = sine[0]
-        for k in range(1, n_sine):
-            s = fma(s, z, sine[k])
-        c = cosine[0]
-        for k in range(1, n_cosine):
-            c = fma(c, z, cosine[k])
-        s = fma(s * z, r, r)
-        c = fma(z * z, c, fma(minus_half, z, unit))
-        odd = (quadrant & one) != 0
-        s, c = c if odd else s, s if odd else c
-        s = from_bits(bits(to_bits(s) ^ ((quadrant & two) << to_sign)))
-        c = from_bits(bits(to_bits(c) ^ (((quadrant + one) & two) << to_sign)))
-        return s, c
+        return a(a, b), codegen
 
-    return sine_cosine
+    return instruction
 
 
-_sine_cosine_64 = _make_sine_cosine(
-    np.float64,
-    np.uint64,
-    magic=1.5 * 2.0**52,
-    half_pi=(1.5707963267948966, 6.123233995736766e-17),
-    sine=(
-        1.5888585987655027e-10,
-        -2.5050600239548635e-08,
-        2.755731254478094e-06,
-        -0.0001984126982593414,
-        0.008333333333316482,
-        -0.166666666666666,
-    ),
-    cosine=(
-        -1.1359669909795541e-11,
-        2.0875723685258083e-09,
-        -2.7557314355248004e-07,
-        2.480158728949185e-05,
-        -0.0013888888888874138,
-        0.0416666666666666,
-    ),
-)
-_sine_cosine_32 = _make_sine_cosine(
-    np.float32,
-    np.uint32,
-    magic=1.5 * 2.0**23,
-    half_pi=(1.5707963705062866, -4.371138828673793e-08),
-    sine=(-0.000194956359337084, 0.00833197869360447, -0.16666650772094727),
-    cosine=(2.4438451873720624e-05, -0.001388736767694354, 0.04166664555668831),
-)
+_binary(operator.add, lambda builder, vector, args: builder.fadd(*args))
+_binary(operator.sub, lambda builder, vector, args: builder.fsub(*args))
+_binary(operator.mul, lambda builder, vector, args: builder.fmul(*args))
+_binary(operator.truediv, lambda builder, vector, args: builder.fdiv(*args))
+vector_fma = _named("fma", 3)
+vector_floor = _named("floor", 1)
+vector_abs = _named("fabs", 1)
+vector_larger = _choose(">")
+vector_smaller = _choose("<")
 
 
-def sine_cosine(phase):
-    """``(sin(phase), cos(phase))`` for a phase of either precision, |phase| < 1e4."""
+@intrinsic
+def all_less(typing_context, vector, limit):
+    """Whether every lane is less than that lane of ``limit``; NaN is not."""
 
+    def codegen(context, builder, signature, args):
+        mask = builder.fcmp_ordered("<", *args)
+        bits = builder.bitcast(mask, ir.IntType(vector.width))
+        return builder.icmp_unsigned("==", bits, ir.Constant(ir.IntType(vector.width), -1))
 
-@overload(sine_cosine)
-def _sine_cosine(phase):
-    implementation = _sine_cosine_64 if phase.bitwidth == 64 else _sine_cosine_32
-    return lambda phase: implementation(phase)
-
-
-@jit
-def wave(phases, n_frequencies, scale, phi):
-    """``phi = scale [cos(phases), sin(phases)]``, row by row; False if some phase is not a finite number."""
-    limit = phases.dtype.type(1e4)
-    finite = True
-    for row in range(phases.shape[0]):
-        z, out = phases[row], phi[row]
-        outside = 0
-        for k in range(n_frequencies):
-            s, c = sine_cosine(z[k])
-            out[k] = scale * c
-            out[n_frequencies + k] = scale * s
-            outside |= not abs(z[k]) < limit
-        if outside:  # rare: the polynomials' range reduction ends here, the library's does not
-            for k in range(n_frequencies):
-                if not abs(z[k]) < limit:
-                    finite &= math.isfinite(z[k])
-                    out[k] = scale * math.cos(z[k])
-                    out[n_frequencies + k] = scale * math.sin(z[k])
-    return finite
+    return types.boolean(vector, limit), codegen

@@ -1,7 +1,7 @@
 """What every learner is: parameters, a first state, and a pure step over rows.
 
-A row is an agent. The simulator passes N rows at once, a running agent passes one, and the same lines serve both. In each
-round the engine
+A row is an agent. The simulator passes N rows at once, a running agent passes one, and the same lines serve both. In
+each round the engine
 
 1. hands the new sample and what was last heard to ``step``, which returns the new state;
 2. lets the channel carry ``state.weights`` to the neighbours' replicas;
@@ -129,7 +129,7 @@ class ADMM(Learner):
         return ADMMState(np.zeros((n_agents, n_features)), np.zeros((n_agents, n_features)))
 
     def hear(self, state: ADMMState, heard: Heard) -> ADMMState:
-        """gamma <- gamma + rho sum_j (theta-hat_i - theta-hat_j)   (eq. dec_qcodkla_dual)."""
+        """Gamma <- gamma + rho sum_j (theta-hat_i - theta-hat_j)   (eq. dec_qcodkla_dual)."""
         return state._replace(duals=state.duals + self.rho * heard.disagreement)
 
 

@@ -15,12 +15,13 @@ from laconic.network import Heard
 class DOKL(ADMM):
     """Online decentralized ADMM with the exact primal step.
 
-    With c = eta + 2 rho d + 2 lambda/N and v = eta theta + rho sum_j (theta-hat_i + theta-hat_j) - gamma, the model moves to
+    With c = eta + 2 rho d + 2 lambda/N and v = eta theta + rho sum_j (theta-hat_i + theta-hat_j) - gamma, the model
+    moves to
 
         argmin_theta  l(theta.phi, y) + (c/2) |theta|^2 - v.theta  =  (v - s phi)/c
 
-    where the scalar s = l'(m, y) solves m = (phi.v - s)/c, because |phi| = 1. That is O(L): no matrix is ever solved. The
-    dual step is ODKLA's.
+    where the scalar s = l'(m, y) solves m = (phi.v - s)/c, because |phi| = 1. That is O(L): no matrix is ever solved.
+    The dual step is ODKLA's.
 
     Parameters
     ----------

@@ -49,9 +49,7 @@ class Local(Learner):
         """theta_1 = 0."""
         return DiffusionState(np.zeros((n_agents, n_features)))
 
-    def step(
-        self, state: DiffusionState, sample: Sample, heard: Heard
-    ) -> tuple[DiffusionState, dict[str, Array]]:
+    def step(self, state: DiffusionState, sample: Sample, heard: Heard) -> tuple[DiffusionState, dict[str, Array]]:
         """One gradient step."""
         weights = state.weights
         slope = self.loss.slope(row_dot(weights, sample.phi), sample.label)

@@ -45,7 +45,7 @@ class ODKLA(ADMM):
     name = "ODKLA"
 
     def step(self, state: ADMMState, sample: Sample, heard: Heard) -> tuple[ADMMState, dict[str, Array]]:
-        """eq. dec_qcodkla_primal."""
+        """Eq. dec_qcodkla_primal."""
         weights, duals = state
         slope = self.loss.slope(row_dot(weights, sample.phi), sample.label)
         gradient = slope[:, None] * sample.phi + self.shrink(heard.n_agents) * weights

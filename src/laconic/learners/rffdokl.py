@@ -28,8 +28,8 @@ class DiffusionState(NamedTuple):
 class RFFDOKL(Learner):
     """Diffusion with Metropolis weights a_ij = 1/(1 + max(d_i, d_j)).
 
-    Combine then adapt, the paper's baseline: psi_i = sum_j a_ij theta_j, theta_i <- psi_i - step grad L(psi_i). Adapt then
-    combine is the other order, and better. Through a lossy channel it is replicas that are mixed,
+    Combine then adapt, the paper's baseline: psi_i = sum_j a_ij theta_j, theta_i <- psi_i - step grad L(psi_i). Adapt
+    then combine is the other order, and better. Through a lossy channel it is replicas that are mixed,
 
         theta_i + mixing sum_j a_ij (theta-hat_j - theta-hat_i),
 
@@ -76,9 +76,7 @@ class RFFDOKL(Learner):
         """theta_1 = 0."""
         return DiffusionState(np.zeros((n_agents, n_features)))
 
-    def step(
-        self, state: DiffusionState, sample: Sample, heard: Heard
-    ) -> tuple[DiffusionState, dict[str, Array]]:
+    def step(self, state: DiffusionState, sample: Sample, heard: Heard) -> tuple[DiffusionState, dict[str, Array]]:
         """Combine, if that comes first; then adapt."""
         weights = state.weights
         if self.order == COMBINE_THEN_ADAPT:

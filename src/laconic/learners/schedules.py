@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Union, final
+from typing import final
 
 from laconic import _validate
 
 Schedule = Callable[[int], float]
-NumberOrSchedule = Union[float, Schedule]
+NumberOrSchedule = float | Schedule
 
 
 @final

@@ -1,0 +1,305 @@
+"""One agent's share of a round, and nothing else: losses, learners and channel over single rows.
+
+A row is given as its array and the position ``at`` where it starts: a slice would do, but numba counts references to
+slices, and in loops as short as these the counting costs as much as the work. Rows are padded with zeros to whole
+vectors; ``size`` is the padded length. The simulator calls these functions for N rows and a running agent for one, so
+both compute the same bits. Whoever changes this file changes ``kernels.STAMP`` too.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from laconic.engine.vectors import (
+    from_bits,
+    jit,
+    lanes,
+    load,
+    splat,
+    store,
+    to_bits,
+    vector_abs,
+    vector_floor,
+    vector_fma,
+    vector_larger,
+    vector_smaller,
+    width_of,
+)
+
+SQUARED, LOGISTIC, HINGE = range(3)
+DENSE, RISE, TREAD = range(3)
+
+_FLOAT32_MAX = np.float64(np.finfo(np.float32).max)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Losses: the slope l'(m, y), and the slope at the solution of c m + l'(m) = a
+# --------------------------------------------------------------------------------------------------------------------
+
+
+@jit
+def slope_of(loss, margin, label):
+    """Derivative of the loss in the prediction; a missing label (NaN) pulls nowhere."""
+    if math.isnan(label):
+        return 0.0
+    if loss == SQUARED:
+        return 2.0 * (margin - label)
+    if loss == LOGISTIC:
+        return -label / (1.0 + math.exp(label * margin))
+    return -label if label * margin < 1.0 else 0.0
+
+
+@jit
+def value_of(loss, margin, label):
+    """The loss itself; NaN where the label is missing."""
+    if loss == SQUARED:
+        return (margin - label) ** 2
+    if loss == LOGISTIC:
+        return max(0.0, -label * margin) + math.log1p(math.exp(-abs(label * margin)))
+    return max(0.0, 1.0 - label * margin)
+
+
+@jit
+def proximal_slope(loss, a, c, label):
+    """``s = l'(m, y)`` where ``m = (a - s) / c``: the scalar that DOKL's exact update comes down to."""
+    if math.isnan(label):
+        return 0.0
+    if loss == SQUARED:
+        return 2.0 * (a - c * label) / (c + 2.0)
+    if loss == HINGE:
+        return label * min(0.0, max(-1.0, label * a - c))
+    # Logistic. With u = y m the equation is c u - y a - 1/(1 + e^u) = 0, increasing in u, its root in [ya/c, (ya+1)/c].
+    target = label * a
+    low, high = target / c, (target + 1.0) / c
+    u = 0.5 * (low + high)
+    for _ in range(100):
+        p = 1.0 / (1.0 + math.exp(u))
+        residual = c * u - target - p
+        if residual > 0.0:
+            high = u
+        else:
+            low = u
+        newton = u - residual / (c + p * (1.0 - p))
+        following = newton if low <= newton <= high else 0.5 * (low + high)
+        if abs(following - u) <= 2e-16 * abs(u):
+            u = following
+            break
+        u = following
+    return -label / (1.0 + math.exp(u))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# One agent's rows
+# --------------------------------------------------------------------------------------------------------------------
+
+
+@jit
+def dot_row(a, a_at, b, b_at, size):
+    """Inner product, summed in four interleaved vectors that meet pairwise: one order, on every machine."""
+    width = width_of(a)
+    s0 = s1 = s2 = s3 = splat(a.dtype.type(0))
+    k = 0
+    while k + 4 * width <= size:
+        s0 = vector_fma(load(a, a_at + k), load(b, b_at + k), s0)
+        s1 = vector_fma(load(a, a_at + k + width), load(b, b_at + k + width), s1)
+        s2 = vector_fma(load(a, a_at + k + 2 * width), load(b, b_at + k + 2 * width), s2)
+        s3 = vector_fma(load(a, a_at + k + 3 * width), load(b, b_at + k + 3 * width), s3)
+        k += 4 * width
+    while k < size:
+        s0 = vector_fma(load(a, a_at + k), load(b, b_at + k), s0)
+        k += width
+    total = a.dtype.type(0)
+    for lane in lanes((s0 + s2) + (s1 + s3)):
+        total += lane
+    return total
+
+
+@jit
+def linearized_row(weights, duals, disagreement, at, phi, phi_at, size, slope, shrink, rho, gain):
+    """ODKLA: theta <- theta - gain [slope phi + shrink theta + rho g + gamma], gain = 1/(eta + 2 rho d)."""
+    slope, shrink, rho, gain = splat(slope), splat(shrink), splat(rho), splat(gain)
+    for k in range(0, size, width_of(weights)):
+        theta = load(weights, at + k)
+        gradient = slope * load(phi, phi_at + k) + shrink * theta
+        pull = rho * load(disagreement, at + k) + load(duals, at + k)
+        store(weights, at + k, theta - gain * (gradient + pull))
+
+
+@jit
+def proximal_row(
+    weights, duals, disagreement, broadcast, at, phi, phi_at, size, label, loss, eta, rho, degree, shrink, v
+):
+    """DOKL: theta <- (v - s phi)/c with v = eta theta + rho (2 d theta-hat - g) - gamma; ``v`` is room to work in."""
+    real = weights.dtype.type
+    width = width_of(weights)
+    twice = real(2.0) * degree
+    curvature = eta + twice * rho + shrink
+    eta, rho, twice = splat(eta), splat(rho), splat(twice)
+    for k in range(0, size, width):
+        together = twice * load(broadcast, at + k) - load(disagreement, at + k)
+        store(v, k, eta * load(weights, at + k) + rho * together - load(duals, at + k))
+    slope = splat(real(proximal_slope(loss, dot_row(phi, phi_at, v, 0, size), curvature, label)))
+    inverse = splat(real(1.0) / curvature)
+    for k in range(0, size, width):
+        store(weights, at + k, (load(v, k) - slope * load(phi, phi_at + k)) * inverse)
+
+
+@jit
+def descend_row(weights, at, phi, phi_at, size, slope, shrink, step):
+    """Gradient step: theta <- theta - step [slope phi + shrink theta]."""
+    slope, shrink, step = splat(slope), splat(shrink), splat(step)
+    for k in range(0, size, width_of(weights)):
+        theta = load(weights, at + k)
+        store(weights, at + k, theta - step * (slope * load(phi, phi_at + k) + shrink * theta))
+
+
+@jit
+def add_row(total, total_at, factor, row, row_at, size):
+    """Total <- total + factor * row: the dual step, and diffusion's combination with what was heard."""
+    factor = splat(factor)
+    for k in range(0, size, width_of(total)):
+        store(total, total_at + k, load(total, total_at + k) + factor * load(row, row_at + k))
+
+
+@jit
+def subtract_row(a, a_at, b, b_at, difference, difference_at, size):
+    """Difference <- a - b."""
+    for k in range(0, size, width_of(a)):
+        store(difference, difference_at + k, load(a, a_at + k) - load(b, b_at + k))
+
+
+@jit
+def copy_row(source, source_at, target, target_at, size):
+    """Target <- source."""
+    for k in range(0, size, width_of(source)):
+        store(target, target_at + k, load(source, source_at + k))
+
+
+@jit
+def clear_row(row, at, size):
+    """Row <- 0."""
+    zero = splat(row.dtype.type(0))
+    for k in range(0, size, width_of(row)):
+        store(row, at + k, zero)
+
+
+@jit
+def disagree_row(broadcast, at, neighbours, start, stop, disagreement, size):
+    """G = sum over neighbours of (theta-hat_i - theta-hat_j), in the order of the neighbour list."""
+    width = width_of(broadcast)
+    if start == stop:
+        clear_row(disagreement, at, size)
+        return
+    subtract_row(broadcast, at, broadcast, neighbours[start] * size, disagreement, at, size)
+    n = start + 1
+    while n + 2 <= stop:  # two at a time halve the traffic; the order of the sum stays that of the list
+        first, second = neighbours[n] * size, neighbours[n + 1] * size
+        for k in range(0, size, width):
+            own = load(broadcast, at + k)
+            total = load(disagreement, at + k) + (own - load(broadcast, first + k))
+            store(disagreement, at + k, total + (own - load(broadcast, second + k)))
+        n += 2
+    if n < stop:
+        last = neighbours[n] * size
+        for k in range(0, size, width):
+            apart = load(broadcast, at + k) - load(broadcast, last + k)
+            store(disagreement, at + k, load(disagreement, at + k) + apart)
+
+
+@jit
+def mix_row(broadcast, at, neighbours, combination, start, stop, pull, size):
+    """Sum over neighbours of a_ij (theta-hat_j - theta-hat_i)."""
+    clear_row(pull, at, size)
+    for n in range(start, stop):
+        other, share = neighbours[n] * size, splat(combination[n])
+        for k in range(0, size, width_of(broadcast)):
+            apart = load(broadcast, other + k) - load(broadcast, at + k)
+            store(pull, at + k, load(pull, at + k) + share * apart)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The channel: censor, then quantize
+# --------------------------------------------------------------------------------------------------------------------
+
+
+@jit
+def upward_float32(peak):
+    """The least float32 that is not below ``peak`` (at most the largest finite one): the scale that travels."""
+    if peak > _FLOAT32_MAX:
+        return np.float32(_FLOAT32_MAX)
+    rounded = np.float32(peak)
+    if rounded < peak:
+        rounded = from_bits(np.uint32(to_bits(rounded) + np.uint32(1)))
+    return rounded
+
+
+@jit
+def peak_row(row, size):
+    """The largest magnitude in a row."""
+    peak = splat(row.dtype.type(0))
+    for k in range(0, size, width_of(row)):
+        peak = vector_larger(vector_abs(load(row, k)), peak)
+    largest = row.dtype.type(0)
+    for lane in lanes(peak):
+        largest = max(largest, lane)
+    return largest
+
+
+@jit
+def add_quantized_row(innovation, n_features, size, rounding, cells, low, high, broadcast, at):
+    """theta-hat <- theta-hat + Q(h) of eq. (quantizer); the same lines as ``channel.Quantizer``, to the bit."""
+    real = innovation.dtype.type
+    half, last, zero = real(0.5), real(cells - 1), splat(real(0.0))
+    if rounding == RISE:
+        width = (high - low) / real(cells)
+        edge, base, shift = low, low, half
+    else:
+        width = (high - low) / last
+        lowest = real(np.rint(low / width))
+        edge, base, shift = (lowest - half) * width, real(0.0), lowest
+    edge, base, shift, width, last = splat(edge), splat(base), splat(shift), splat(width), splat(last)
+    for k in range(0, size, width_of(innovation)):
+        cell = vector_floor((load(innovation, k) - edge) / width)
+        cell = vector_smaller(vector_larger(cell, zero), last)
+        store(broadcast, at + k, load(broadcast, at + k) + (base + (cell + shift) * width))
+    flat = broadcast.reshape(broadcast.size)
+    for k in range(n_features, size):
+        flat[at + k] = 0  # zero need not be a code word, but the padding stays zero
+
+
+@jit
+def count_outside(innovation, n_features, low, high):
+    """How many entries lie outside the range and so saturate."""
+    outside = 0
+    for k in range(n_features):
+        outside += (innovation[k] < low) | (innovation[k] > high)
+    return outside
+
+
+@jit
+def transmit_row(weights, broadcast, at, n_features, size, threshold, rounding, cells, low, high, innovation):
+    """Send what the censor lets through; returns (sent, entries outside the range, squared error of the replica)."""
+    real = weights.dtype.type
+    subtract_row(weights, at, broadcast, at, innovation, 0, size)
+    square = dot_row(innovation, 0, innovation, 0, size)
+    if math.sqrt(square) < threshold:
+        return False, 0, square
+    if rounding == DENSE:
+        copy_row(weights, at, broadcast, at, size)
+        return True, 0, real(0)
+    outside = 0
+    if low == high:  # adaptive: the range is that of the message
+        peak = peak_row(innovation, size)
+        if peak == 0:  # h = 0, and so is Q(h)
+            return True, 0, square
+        high = real(upward_float32(peak))
+        low = -high
+        if peak > high:
+            outside = count_outside(innovation, n_features, low, high)
+    else:
+        outside = count_outside(innovation, n_features, low, high)
+    add_quantized_row(innovation, n_features, size, rounding, cells, low, high, broadcast, at)
+    subtract_row(weights, at, broadcast, at, innovation, 0, size)
+    return True, outside, dot_row(innovation, 0, innovation, 0, size)
