@@ -182,7 +182,7 @@ class Trace:
     def collective_regret(self, comparator: Comparator) -> Array:
         """As ``regret``, with each model's loss averaged over all agents' samples. Needs ``collective=True``."""
         own = np.nansum(self._collective("collective_loss"), axis=1)
-        return np.cumsum(own + self._ridge() - comparator.round_losses())
+        return np.cumsum(own + self._ridge() - comparator.round_losses(collective=True))
 
     def _ridge(self) -> Array:
         """(lambda/N) sum_i |theta_i|^2 of the models that each round started from."""

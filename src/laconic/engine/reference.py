@@ -58,7 +58,8 @@ class Reference:
                 if not np.isfinite(x).all():
                     ending, agent = "bad input", int(np.argmax(~np.isfinite(x).all(axis=1)))
                     break
-                row, agent = self._round(x if mapped else self.features(x), label)
+                phi = x[:, : self.features.n_features] if mapped else self.features(x)
+                row, agent = self._round(phi, label)
                 if row is None:
                     ending = "diverged"
                     break

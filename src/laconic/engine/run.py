@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -198,11 +199,8 @@ def sweep(
         source.learner = binary[0]
     with Parallel(n_jobs=n_jobs, prefer="threads") as pool, _bar(progress, source.n_rounds, "sweep") as bar:
         for X_chunk, y_chunk in source.chunks():
-            phi = _map_chunk(runs, features, X_chunk, dtype)
-            for run, chunk in zip(runs, pool(delayed(run.advance)(phi, y_chunk) for run in runs), strict=True):
-                if chunk is not None and chunk.ending == "bad input":
-                    trace = _trace(run.engine, run.learner, features, network, run.log, run.seconds, dtype)
-                    raise _failure(chunk, trace, X_chunk, run.learner)
+            phi = _map_chunk(runs, features, _validate.finite("X", X_chunk), dtype)
+            pool(delayed(run.advance)(phi, y_chunk) for run in runs)
             bar(len(y_chunk))
     traces = [run.finish(features, network, dtype) for run in runs]
     return dict(zip(named, traces, strict=True)) if isinstance(learners, Mapping) else traces
@@ -289,36 +287,30 @@ class _Run:
         self.seconds = 0.0
         self.ended: Chunk | None = None
 
-    def advance(self, phi: Array, y: Array) -> Chunk | None:
+    def advance(self, phi: Array, y: Array) -> None:
         if self.ended is not None:
-            return None
+            return
         started = time.perf_counter()
         chunk = self.engine.advance(phi, y, mapped=True)
         self.log.append({**chunk.columns, "labels": y[: chunk.n_rounds]})
         self.seconds += time.perf_counter() - started
         self.ended = chunk if chunk.ending else None
-        return chunk
 
     def finish(self, features: RandomFeatures, network: Network, dtype: str) -> Trace:
         trace = _trace(self.engine, self.learner, features, network, self.log, self.seconds, dtype)
         if self.ended is None:
             return trace
-        import dataclasses
-
         about = {**trace.about, "diverged": True, "advice": _advice(trace, self.learner)}
         return dataclasses.replace(trace, about=about)
 
 
 def _map_chunk(runs: list[_Run], features: RandomFeatures, X: Array, dtype: str) -> Array:
-    """The features of a chunk, once for all learners: by the compiled map if anyone of them is compiled."""
+    """The features of a chunk, once for all learners: by the compiled map if any of them is compiled."""
     if all(run.engine.name == "reference" for run in runs):
         return features(X.astype(dtype, copy=False))
     from laconic.engine.compiled import map_features
 
-    flat = X.reshape(-1, X.shape[2])
-    if not np.isfinite(flat).all():
-        return np.where(np.isfinite(X).all(axis=2, keepdims=True), 0.0, np.nan) * np.ones(features.n_features)
-    return map_features(features, flat, np.dtype(dtype)).reshape(*X.shape[:2], -1)
+    return map_features(features, X.reshape(-1, X.shape[2]), np.dtype(dtype)).reshape(*X.shape[:2], -1)
 
 
 def _trace(
