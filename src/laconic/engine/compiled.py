@@ -112,7 +112,7 @@ class Compiled:
         self.round = state.round
         weights = padded(state.weights, self.dtype)
         broadcast = padded(state.broadcast, self.dtype)
-        direct = self.learner.channel is None or self.learner.channel.lossless
+        direct = self.learner.channel is not None and self.learner.channel.lossless
         if direct and self._plan.algorithm != kernels.ADAPT_THEN_COMBINE:
             broadcast = weights
         duals = padded(state.learner.get("duals", np.empty((self.n_agents, 0))), self.dtype)
