@@ -84,7 +84,7 @@ def test_diffusion_is_a_product_with_a_stochastic_matrix(order, network, feature
 
 
 class Neighbour:
-    """An agent of Algorithm 2, written for itself alone: it knows its own rows and keeps replicas of its neighbours'."""
+    """An agent of Algorithm 2, for itself alone: it knows its own rows and keeps replicas of its neighbours'."""
 
     def __init__(self, neighbours, n_features, n_agents, quantizer, censor):
         self.theta = np.zeros(n_features)

@@ -33,8 +33,8 @@ class Weights(NamedTuple):
 class Good(lc.Learner):
     """A person's own learner, NumPy only: normalised LMS that leans towards its neighbours."""
 
-    def __init__(self, channel=lc.Channel()):
-        super().__init__(channel=channel)
+    def __init__(self, channel=None):
+        super().__init__(channel=channel or lc.Channel())
 
     def init(self, n_agents, n_features):
         return Weights(np.zeros((n_agents, n_features)))

@@ -86,7 +86,8 @@ class Logistic(Loss):
 
     def value(self, margin: Array, label: Array) -> Array:
         """log(1 + e^(-y m)), without overflow."""
-        return np.logaddexp(0.0, -label * margin)
+        with np.errstate(invalid="ignore"):  # a missing label
+            return np.logaddexp(0.0, -label * margin)
 
     def derivative(self, margin: Array, label: Array) -> Array:
         """-y / (1 + e^(y m))."""

@@ -21,6 +21,7 @@ from laconic import _validate
 from laconic._validate import Array
 
 _SCALE_BITS = 32
+_LARGEST = 1e300
 _FLOAT32_MAX = np.finfo(np.float32).max
 
 
@@ -71,8 +72,8 @@ class Quantizer:
         low, high = _validate.number("range[0]", low), _validate.number("range[1]", high)
         if not low < high:
             raise ValueError(f"range must be a pair (u, v) with u < v, got {self.range!r}.")
-        if not (np.isfinite(high - low) and (high - low) / self.cells > 0):
-            raise ValueError(f"range must have a width that floats can hold, got {self.range!r}.")
+        if max(-low, high) > _LARGEST or not (high - low) / self.cells > 0:
+            raise ValueError(f"range must be neither too wide nor too narrow for floats to divide, got {self.range!r}.")
         object.__setattr__(self, "range", (low, high))
 
     @property
@@ -93,7 +94,8 @@ class Quantizer:
         """The codes of each row of ``innovation``."""
         scale = upward_float32(np.abs(innovation).max(axis=-1)) if self.adaptive else None
         edge, _, _, width = self._lattice(scale, innovation.dtype)
-        with np.errstate(divide="ignore", invalid="ignore"):  # a silent row has no width; its codes are set below
+        # A silent row has no width, its codes are set below; an entry far outside may overflow, and saturates.
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             cell = np.floor((innovation - edge) / width)
         cell = np.where(width > 0, np.clip(cell, 0, self.cells - 1), 0)
         return Codes(cell.astype(np.uint16), scale)
@@ -140,5 +142,5 @@ def upward_float32(peak: Array) -> Array:
     """The least float32 that is not below ``peak``, at most the largest finite one."""
     with np.errstate(over="ignore"):
         rounded = np.asarray(peak).astype(np.float32)
-    rounded = np.where(rounded < peak, np.nextafter(rounded, np.float32(np.inf)), rounded)
+        rounded = np.where(rounded < peak, np.nextafter(rounded, np.float32(np.inf)), rounded)
     return np.minimum(rounded, _FLOAT32_MAX)
