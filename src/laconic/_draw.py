@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _INK, _QUIET, _FAINT = "#222222", "#6b6b6b", "#e4e4e4"
 _NAMED_AGENTS = 60  # beyond this, names inside the dots could not be read
-_SPRINGS = 2000  # beyond this, springs take minutes
+_SPRINGS = 500  # beyond this, springs take too long
 _POINTS = 600  # more than a printed line can show
 _RUN = "laconic-run"
 
@@ -73,15 +73,17 @@ def draw_network(network: Network, ax: Axes | None) -> Axes:
     named = n <= _NAMED_AGENTS and _apart(places)
     area = 330.0 if n <= 16 and named else (170.0 if named else max(4.0, 4000.0 / n**0.9))
 
-    ax.add_collection(LineCollection(list(places[network.edges]), colors="#b4bcc2", linewidths=1.1, zorder=1))
+    ax.add_collection(
+        LineCollection(list(places[network.edges]), colors="#b4bcc2", linewidths=min(1.1, 12 / n**0.5), zorder=1)
+    )
     ax.scatter(
         *places.T, s=area, c=shades(scale(degrees)), edgecolors="white", linewidths=min(1.2, area**0.5 / 8), zorder=2
     )
     if named:
-        for place, name, degree in zip(places, network.names, degrees, strict=True):
+        for (x, y), name, degree in zip(places, network.names, degrees, strict=True):
             dark = scale(degree) > 0.35
             size = min(9.5 if n <= 16 else 6.5, 30.0 / len(name))
-            ax.text(*place, name, ha="center", va="center_baseline", fontsize=size, color="white" if dark else _INK)
+            ax.text(x, y, name, ha="center", va="center_baseline", fontsize=size, color="white" if dark else _INK)
     middle, reach = (places.max(axis=0) + places.min(axis=0)) / 2, np.ptp(places, axis=0) / 2
     # Room for the dots at the border, and for a path or a single agent, which have no height of their own.
     reach = np.maximum(1.16 * reach, 0.25 * max(reach.max(), 0.1)) + 0.02 * reach.max()
@@ -99,18 +101,25 @@ def _places(network: Network) -> Array:
     if network._positions is not None:
         known = network._positions
         return np.array([known[k] for k in range(network.n_agents)], dtype=float)
+    if network.n_agents > _SPRINGS:
+        return _slow_modes(network)
     graph = network.to_networkx()
-    if network.n_agents <= _NAMED_AGENTS:
-        placed = nx.kamada_kawai_layout(graph)
-    elif network.n_agents <= _SPRINGS:
-        placed = nx.spring_layout(graph, seed=0)
-    else:
-        placed = nx.spectral_layout(graph)
+    placed = nx.kamada_kawai_layout(graph) if network.n_agents <= _NAMED_AGENTS else nx.spring_layout(graph, seed=0)
     places = np.array([placed[k] for k in range(network.n_agents)], dtype=float)
     places -= places.mean(axis=0)
     _, lengths, directions = np.linalg.svd(places, full_matrices=False)
     # Springs do not care which way is up; a long graph is best seen lying down.
     return places @ directions.T if lengths[0] > 2 * lengths[-1] else places
+
+
+def _slow_modes(network: Network) -> Array:
+    """The two slowest modes of the graph as coordinates: coarse, and quick for many thousands of agents."""
+    from scipy.sparse.linalg import eigsh
+
+    laplacian, _ = network._laplacians
+    start = np.random.default_rng(0).uniform(size=network.n_agents)
+    _, modes = eigsh(laplacian.tocsc(), k=3, sigma=-0.01, which="LM", v0=start)
+    return np.asarray(modes[:, 1:])
 
 
 def _apart(places: Array) -> bool:
