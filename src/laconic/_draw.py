@@ -73,17 +73,17 @@ def draw_network(network: Network, ax: Axes | None) -> Axes:
     named = n <= _NAMED_AGENTS and _apart(places)
     area = 330.0 if n <= 16 and named else (170.0 if named else max(4.0, 4000.0 / n**0.9))
 
-    ax.add_collection(
-        LineCollection(list(places[network.edges]), colors="#b4bcc2", linewidths=min(1.1, 12 / n**0.5), zorder=1)
-    )
-    ax.scatter(
-        *places.T, s=area, c=shades(scale(degrees)), edgecolors="white", linewidths=min(1.2, area**0.5 / 8), zorder=2
-    )
+    line, rim = min(1.1, 12 / n**0.5), min(1.2, area**0.5 / 8)
+
+    ax.add_collection(LineCollection(list(places[network.edges]), colors="#b4bcc2", linewidths=line, zorder=1))
+    x, y = places.T
+    ax.scatter(x, y, s=area, c=shades(scale(degrees)), edgecolors="white", linewidths=rim, zorder=2)
     if named:
-        for (x, y), name, degree in zip(places, network.names, degrees, strict=True):
+        for place, name, degree in zip(places, network.names, degrees, strict=True):
             dark = scale(degree) > 0.35
             size = min(9.5 if n <= 16 else 6.5, 30.0 / len(name))
-            ax.text(x, y, name, ha="center", va="center_baseline", fontsize=size, color="white" if dark else _INK)
+            color = "white" if dark else _INK
+            ax.text(place[0], place[1], name, ha="center", va="center_baseline", fontsize=size, color=color)
     middle, reach = (places.max(axis=0) + places.min(axis=0)) / 2, np.ptp(places, axis=0) / 2
     # Room for the dots at the border, and for a path or a single agent, which have no height of their own.
     reach = np.maximum(1.16 * reach, 0.25 * max(reach.max(), 0.1)) + 0.02 * reach.max()
