@@ -244,7 +244,7 @@ class Trace:
         """Read what ``save`` wrote."""
         path = Path(path)
         try:
-            with np.load(path, allow_pickle=False) as stored:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
                 arrays = dict(stored)
             header = json.loads(arrays.pop("header").tobytes())
             if header["format"] != _FORMAT:

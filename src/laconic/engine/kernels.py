@@ -310,3 +310,59 @@ def advance(plan, graph, rows, scratch, record, samples, mapped, labels, frequen
         if not math.isfinite(record.energy[t]):
             return DIVERGED, t * n_agents
     return FINISHED, n_rows
+
+
+# What a lone agent holds, a row each: its model, its dual, what it hears (nothing), and room to work in.
+OWN, DUAL, PULL, PHI, SPARE = range(5)
+N_OWN_ROWS = 5
+
+
+@jit
+def predict_row(sample, frequencies, scale, n_frequencies, rows, phases):
+    """phi(x) into its row, and the prediction theta.phi; (False, NaN) if some phase is not finite."""
+    size = rows.shape[1]
+    project(sample, 0, 1, frequencies, phases)
+    if not wave(phases, 1, n_frequencies, scale, rows, PHI):
+        return False, np.nan
+    return True, dot_row(rows, OWN, rows, PHI * size, size)
+
+
+@entry
+def predict_one(sample, frequencies, rows, phases, numbers, codes):
+    """The prediction of a lone agent for one ``sample`` (1, d), or NaN if the sample is not finite."""
+    return predict_row(sample, frequencies, numbers[2], codes[2], rows, phases)[1]
+
+
+@entry
+def learn_one(sample, label, rate, frequencies, rows, phases, numbers, codes):
+    """Predict, then learn: a round of a lone agent, with the bits that ``advance`` gives to a network of one.
+
+    Nobody listens, so nothing is sent and nothing recorded. Arguments are few because each costs as much as many
+    frequencies: ``numbers`` holds rho, shrink, scale and the largest label so far, ``codes`` the algorithm, the loss
+    and the number of frequencies. Returns (status, prediction).
+    """
+    rho, shrink, scale, largest = numbers[0], numbers[1], numbers[2], numbers[3]
+    algorithm, loss, n_frequencies = codes[0], codes[1], codes[2]
+    size = rows.shape[1]
+    weights, duals, pull, spare = rows[OWN], rows[DUAL], rows[PULL], rows[SPARE]
+    phi_at = PHI * size
+    finite, margin = predict_row(sample, frequencies, scale, n_frequencies, rows, phases)
+    if not finite:
+        return BAD_INPUT, margin
+    if not abs(margin) <= DIVERGENCE * largest:
+        return DIVERGED, margin
+    if abs(label) > largest:
+        numbers[3] = abs(label)
+    if algorithm == LINEARIZED:
+        slope = slope_of(loss, margin, label)
+        linearized_row(weights, duals, pull, 0, rows, phi_at, size, slope, shrink, rho, 1.0 / rate)
+    elif algorithm == PROXIMAL:
+        proximal_row(
+            weights, duals, pull, weights, 0, rows, phi_at, size, label, loss, rate, rho, 0.0, shrink, spare
+        )
+    else:  # a mixture with nobody is nothing: all diffusion is plain descent here
+        slope = slope_of(loss, margin, label)
+        descend_row(weights, 0, rows, phi_at, size, slope, shrink, rate)
+    if not math.isfinite(dot_row(rows, OWN, rows, OWN, size)):
+        return DIVERGED, margin
+    return FINISHED, margin

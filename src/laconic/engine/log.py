@@ -21,8 +21,8 @@ class Log:
     finished columns are mapped: a long run costs disk, not memory.
     """
 
-    def __init__(self, in_memory: int = _IN_MEMORY) -> None:
-        self._limit, self._size = in_memory, 0
+    def __init__(self) -> None:
+        self._size = 0
         self._chunks: list[dict[str, Array]] = []
         self._files: dict[str, IO[bytes]] = {}
         self._rows = 0
@@ -37,14 +37,15 @@ class Log:
         self._forms = {name: (column.dtype, column.shape[1:]) for name, column in columns.items()}
         self._chunks.append(columns)
         self._size += sum(column.nbytes for column in columns.values())
-        if self._size > self._limit:
+        if self._size > _IN_MEMORY:
             self._spill()
 
     def _spill(self) -> None:
         for name in self._forms:
-            file = self._files.setdefault(name, tempfile.TemporaryFile())  # noqa: SIM115 (lives with the columns)
+            if name not in self._files:
+                self._files[name] = tempfile.TemporaryFile()  # noqa: SIM115 (closed once it is mapped)
             for chunk in self._chunks:
-                file.write(np.ascontiguousarray(chunk[name]).data)
+                self._files[name].write(np.ascontiguousarray(chunk[name]).data)
         self._chunks, self._size = [], 0
 
     def columns(self, n_agents: int, dtype: str) -> dict[str, Array]:

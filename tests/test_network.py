@@ -1,0 +1,110 @@
+"""Networks: shapes by hand, weights that are doubly stochastic, files, and clear refusals."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import laconic as lc
+
+
+@pytest.mark.parametrize(
+    ("network", "n_edges", "degrees"),
+    [
+        (lc.Network.path(4), 3, [1, 2, 2, 1]),
+        (lc.Network.ring(4), 4, [2, 2, 2, 2]),
+        (lc.Network.ring(2), 1, [1, 1]),
+        (lc.Network.ring(1), 0, [0]),
+        (lc.Network.star(5), 4, [4, 1, 1, 1, 1]),
+        (lc.Network.complete(4), 6, [3, 3, 3, 3]),
+        (lc.Network.complete(1), 0, [0]),
+        (lc.Network.grid(2, 3), 7, [2, 3, 2, 2, 3, 2]),
+        (lc.Network.from_edges(1, []), 0, [0]),
+        (lc.Network.from_edges(3, [(2, 0), (0, 2), (1, 0)]), 2, [2, 1, 1]),
+    ],
+)
+def test_shapes_by_hand(network, n_edges, degrees):
+    assert len(network.edges) == n_edges
+    assert network.degrees.tolist() == degrees
+    for i in range(network.n_agents):
+        mine = network.neighbours[network.starts[i] : network.starts[i + 1]]
+        assert np.array_equal(mine, np.sort(mine))
+        assert set(mine) == {int(b) for a, b in network.edges if a == i} | {int(a) for a, b in network.edges if b == i}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_metropolis_weights_are_doubly_stochastic(seed):
+    network = lc.Network.random(12, p=0.3, seed=seed)
+    weights = network.metropolis_weights()
+    np.testing.assert_allclose(weights.sum(axis=0), 1.0)
+    np.testing.assert_allclose(weights, weights.T)
+    assert (weights >= 0).all()
+    i, j = network.edges[0]
+    assert weights[i, j] == 1 / (1 + max(network.degrees[i], network.degrees[j]))
+    theta = np.random.default_rng(0).normal(size=(12, 3))
+    heard = network.listen(theta)
+    np.testing.assert_allclose(theta + heard.mixture, weights @ theta, atol=1e-14)
+    by_hand = [sum(theta[i] - theta[j] for j in range(12) if weights[i, j] and i != j) for i in range(12)]
+    np.testing.assert_allclose(heard.disagreement, by_hand, atol=1e-13)
+
+
+def test_random_networks_are_connected_and_repeatable():
+    for make in (
+        lambda seed: lc.Network.random(20, p=0.15, seed=seed),
+        lambda seed: lc.Network.geometric(20, radius=0.35, seed=seed),
+        lambda seed: lc.Network.small_world(20, 4, 0.3, seed=seed),
+    ):
+        assert make(1) == make(1)
+        assert make(1) != make(2)
+        assert nx.is_connected(make(3).to_networkx())
+
+
+def test_names_come_from_the_graph():
+    graph = nx.Graph([("kitchen", "hall"), ("hall", "cellar")])
+    network = lc.Network.from_networkx(graph)
+    assert network.names == ("kitchen", "hall", "cellar")
+    assert network.edges.tolist() == [[0, 1], [1, 2]]
+
+
+def test_read(tmp_path):
+    graph = nx.Graph([("a", "b"), ("b", "c"), ("c", "a"), ("c", "d")])
+    nx.write_graphml(graph, tmp_path / "g.graphml")
+    nx.write_gml(graph, tmp_path / "g.gml")
+    (tmp_path / "g.txt").write_text("# rooms\na b\nb c  # a door\nc,a\n\nc d\n")
+    for name in ("g.graphml", "g.gml", "g.txt"):
+        network = lc.Network.read(tmp_path / name)
+        assert network.names == ("a", "b", "c", "d")
+        assert network.edges.tolist() == [[0, 1], [0, 2], [1, 2], [2, 3]]
+    (tmp_path / "numbers.txt").write_text("0 10\n10 2\n")
+    assert lc.Network.read(tmp_path / "numbers.txt").names == ("0", "2", "10")
+    for text, message in {"": "found 'nothing'", "a b c": "found 'a b c'", "a\n": "found 'a'"}.items():
+        (tmp_path / "bad.txt").write_text(text)
+        with pytest.raises(ValueError, match=message):
+            lc.Network.read(tmp_path / "bad.txt")
+    for name in ("bad.graphml", "bad.gml"):
+        (tmp_path / name).write_bytes(b"\x00\xff not a graph")
+        with pytest.raises(ValueError, match="is not a readable"):
+            lc.Network.read(tmp_path / name)
+    with pytest.raises(FileNotFoundError):
+        lc.Network.read(tmp_path / "absent.txt")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: lc.Network.from_edges(4, [(0, 1), (2, 3)]), "must be connected, but it falls into 2 parts"),
+        (lambda: lc.Network.from_edges(2, []), "must be connected"),
+        (lambda: lc.Network.from_edges(3, [(0, 3)]), "must join agents 0 to 2"),
+        (lambda: lc.Network.from_edges(3, [(0, 0)]), "two different agents"),
+        (lambda: lc.Network.from_edges(3, [(0, 1, 2)]), "edges must be pairs"),
+        (lambda: lc.Network.from_edges(3, [(0.5, 1)]), "edges must be pairs"),
+        (lambda: lc.Network.from_edges(0, []), "n_agents must be at least 1"),
+        (lambda: lc.Network.random(5, p=1.5), "p must be at most 1"),
+        (lambda: lc.Network.random(50, p=0.001), "no connected network in 1000 draws"),
+        (lambda: lc.Network.geometric(5, radius=0), "radius must be larger than 0"),
+        (lambda: lc.Network.small_world(5, 9), "n_neighbours must be from 1 to 4"),
+        (lambda: lc.Network(2, [(0, 1)], names=["a", "a"]), "2 different names"),
+    ],
+)
+def test_bad_input_is_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
