@@ -116,7 +116,7 @@ def main(arguments: list[str] | None = None) -> dict[str, lc.Trace]:
     features = lc.RandomFeatures.gaussian(n_inputs=2, n_frequencies=50, bandwidth=0.2, seed=options.seed)
     X, y = measure(options.rounds, options.seed)
 
-    print("getting the compiled kernels ready (some seconds the first time) ... ", end="", flush=True)
+    print("getting the compiled kernels ready (about ten seconds the first time) ... ", end="", flush=True)
     started = time.perf_counter()
     lc.simulate(LEARNERS["ODKLA"], features, network, X[:1], y[:1])
     print(f"{time.perf_counter() - started:.1f} s")
