@@ -106,7 +106,9 @@ def check_resume(learner: Learner) -> None:
         whole = simulate(variant, features, network, X, y, engine="reference")
         first = simulate(variant, features, network, X[:half], y[:half], engine="reference")
         rest = simulate(variant, features, network, X[half:], y[half:], engine="reference", state=first.state)
-        same = np.array_equal(whole.predictions[half:], rest.predictions) and np.array_equal(whole.weights, rest.weights)
+        same = np.array_equal(whole.predictions[half:], rest.predictions) and np.array_equal(
+            whole.weights, rest.weights
+        )
         _require(same, f"a resumed run must have the bits of an uninterrupted one ({name} channel)")
 
 
@@ -121,7 +123,9 @@ def check_missing_labels(learner: Learner) -> None:
             finite = True
         except Diverged:
             finite = False
-        _require(finite, f"a missing label must leave the state finite: use loss.slope, which is 0 there ({name} channel)")
+        _require(
+            finite, f"a missing label must leave the state finite: use loss.slope, which is 0 there ({name} channel)"
+        )
 
 
 def check_learning(learner: Learner) -> None:
@@ -131,7 +135,9 @@ def check_learning(learner: Learner) -> None:
     for name, variant in _variants(learner):
         trace = simulate(variant, features, network, X, y, engine="reference")
         late = float(learner.loss.value(np.asarray(trace.predictions), y)[-100:].mean())
-        _require(late < 0.7 * never, f"the loss must fall: {late:.3g} late against {never:.3g} untrained ({name} channel)")
+        _require(
+            late < 0.7 * never, f"the loss must fall: {late:.3g} late against {never:.3g} untrained ({name} channel)"
+        )
 
 
 def check_engines_agree(learner: Learner) -> None:

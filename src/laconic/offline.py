@@ -108,7 +108,9 @@ def _fit(phi: Array, labels: Array, ridge: float, loss: Loss) -> Array:
         return np.asarray(np.linalg.lstsq(gram, phi.T @ labels, rcond=None)[0])
     if type(loss) in (Logistic, Hinge):
         if ridge == 0:
-            raise ValueError("regularization must be larger than 0 for a classification loss, or theta* may be infinite.")
+            raise ValueError(
+                "regularization must be larger than 0 for a classification loss, or theta* may be infinite."
+            )
         if len(np.unique(labels)) < 2:
             raise ValueError("y must hold both -1 and +1 for a classification loss.")
         return _classify(phi, labels, ridge, logistic=type(loss) is Logistic)

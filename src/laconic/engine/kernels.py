@@ -36,7 +36,7 @@ from laconic.engine.rows import (
 from laconic.engine.vectors import jit
 from laconic.engine.waves import project, wave
 
-STAMP = ""
+STAMP = "acefbd194319fa4c"
 
 __all__ = ["DENSE", "HINGE", "LOGISTIC", "RISE", "SQUARED", "TREAD"]
 
@@ -45,7 +45,7 @@ LINEARIZED, PROXIMAL, COMBINE_THEN_ADAPT, ADAPT_THEN_COMBINE, LOCAL = range(5)
 FINISHED, BAD_INPUT, DIVERGED = range(3)
 
 # A prediction this many times larger than any label seen so far can only come from a run that diverges.
-DIVERGENCE = 1e6
+DIVERGENCE = 1e4
 
 entry = njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
 
@@ -144,7 +144,7 @@ def map_rows(samples, frequencies, n_frequencies, scale, phases, phi):
     for start in range(0, samples.shape[0], phases.shape[0]):
         stop = min(start + phases.shape[0], samples.shape[0])
         project(samples, start, stop, frequencies, phases)
-        finite &= wave(phases, stop - start, n_frequencies, scale, phi, start)
+        finite &= wave(phases, stop - start, n_frequencies, scale, phi, start) == stop - start
     return finite
 
 
@@ -214,10 +214,9 @@ def advance(plan, graph, rows, scratch, record, samples, mapped, labels, frequen
             if row >= end:
                 first, end = row, min(row + ahead.shape[0], n_rows)
                 project(samples, first, end, frequencies, phases)
-                if not wave(phases, end - first, n_features // 2, scale, ahead, 0):
-                    bad_row = min(bad_row, first_bad_row(samples, first, end))
-                    if bad_row == end:  # finite inputs, but so large that a phase is not
-                        bad_row = first
+                good = wave(phases, end - first, n_features // 2, scale, ahead, 0)
+                if good < end - first:
+                    bad_row = first + good
             if (t + 1) * n_agents > bad_row:
                 return BAD_INPUT, bad_row
             phi_at = (row - first) * size
@@ -324,7 +323,7 @@ def predict_row(sample, frequencies, scale, n_frequencies, rows, phases):
     project(sample, 0, 1, frequencies, phases)
     if not wave(phases, 1, n_frequencies, scale, rows, PHI):
         return False, np.nan
-    return True, dot_row(rows, OWN, rows, PHI * size, size)
+    return True, dot_row(rows, OWN * size, rows, PHI * size, size)
 
 
 @entry
@@ -357,12 +356,10 @@ def learn_one(sample, label, rate, frequencies, rows, phases, numbers, codes):
         slope = slope_of(loss, margin, label)
         linearized_row(weights, duals, pull, 0, rows, phi_at, size, slope, shrink, rho, 1.0 / rate)
     elif algorithm == PROXIMAL:
-        proximal_row(
-            weights, duals, pull, weights, 0, rows, phi_at, size, label, loss, rate, rho, 0.0, shrink, spare
-        )
+        proximal_row(weights, duals, pull, weights, 0, rows, phi_at, size, label, loss, rate, rho, 0.0, shrink, spare)
     else:  # a mixture with nobody is nothing: all diffusion is plain descent here
         slope = slope_of(loss, margin, label)
         descend_row(weights, 0, rows, phi_at, size, slope, shrink, rate)
-    if not math.isfinite(dot_row(rows, OWN, rows, OWN, size)):
+    if not math.isfinite(dot_row(weights, 0, weights, 0, size)):
         return DIVERGED, margin
     return FINISHED, margin

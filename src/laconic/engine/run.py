@@ -88,16 +88,26 @@ def simulate(
     source = _Source(learner, features, network, X, y)
     log = Log()
     started = time.perf_counter()
-    with _bar(progress, source.n_rounds, learner.name) as bar:
-        for X_chunk, y_chunk in source.chunks():
-            chunk = runner.advance(X_chunk, y_chunk)
-            log.append({**chunk.columns, "labels": y_chunk[: chunk.n_rounds]})
-            bar(chunk.n_rounds)
-            if chunk.ending:
-                seconds = time.perf_counter() - started
-                trace = _trace(runner, learner, features, network, log, seconds, dtype)
-                raise _failure(chunk, trace, X_chunk, learner)
-    return _trace(runner, learner, features, network, log, time.perf_counter() - started, dtype)
+
+    def trace() -> Trace:
+        return _trace(runner, learner, features, network, log, time.perf_counter() - started, dtype)
+
+    try:
+        with _bar(progress, source.n_rounds, learner.name) as bar:
+            for X_chunk, y_chunk in source.chunks():
+                chunk = runner.advance(X_chunk, y_chunk)
+                log.append({**chunk.columns, "labels": y_chunk[: chunk.n_rounds]})
+                bar(chunk.n_rounds)
+                if chunk.ending == "diverged":
+                    raise Diverged(runner.round + 1, trace(), _advice(trace(), learner))
+                if chunk.ending:
+                    raise _bad_input(runner.round + 1, chunk.agent, X_chunk[chunk.n_rounds, chunk.agent])
+    except Diverged:
+        raise
+    except BaseException as error:  # an interrupted run, too, hands over what it has
+        _attach(error, trace())
+        raise
+    return trace()
 
 
 def stream(
@@ -348,16 +358,16 @@ def _trace(
     )
 
 
-def _failure(chunk: Chunk, trace: Trace, X: Array, learner: Learner) -> Exception:
-    if chunk.ending == "diverged":
-        return Diverged(trace.state.round + 1, trace, _advice(trace, learner))
-    entries = X[chunk.n_rounds, chunk.agent]
+def _bad_input(round: int, agent: int, entries: Array) -> ValueError:
     what = "a value that is not finite" if not np.isfinite(entries).all() else "values too large for the feature map"
-    error = ValueError(f"X must be finite, but in round {trace.state.round + 1} agent {chunk.agent} got {what}.")
-    error.trace = trace  # type: ignore[attr-defined]
+    return ValueError(f"X must be finite, but in round {round} agent {agent} got {what}.")
+
+
+def _attach(error: BaseException, trace: Trace) -> None:
+    """Let an error carry the rounds that were finished before it."""
     if trace.n_rounds:
+        error.trace = trace  # type: ignore[attr-defined]
         error.add_note(f"The {trace.n_rounds} rounds before it are kept in this error's .trace.")
-    return error
 
 
 def _advice(trace: Trace, learner: Learner) -> str:

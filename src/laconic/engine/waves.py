@@ -144,7 +144,7 @@ def _make_sine_cosine(real, bits, magic, half_pi, sine, cosine):
         for k in range(1, n_cosine):
             c = fma(c, z, cosine[k])
         s = fma(s * z, r, r)
-        c = fma(z * z, c, fma(minus_half, z, unit))
+        c = fma(fma(c, z, minus_half), z, unit)
         odd = (quadrant & one) != 0
         s, c = c if odd else s, s if odd else c
         s = from_bits(bits(to_bits(s) ^ ((quadrant & two) << to_sign)))
@@ -158,7 +158,7 @@ _sine_cosine_64 = _make_sine_cosine(
     np.float64,
     np.uint64,
     magic=1.5 * 2.0**52,
-    half_pi=(1.5707963267948966, 6.123233995736766e-17),
+    half_pi=(1.5707963267959713, -1.0746346554971943e-12),
     sine=(
         1.5888585987655027e-10,
         -2.5050600239548635e-08,
@@ -198,11 +198,10 @@ def _sine_cosine(phase):
 
 @jit
 def wave(phases, n_rows, n_frequencies, scale, phi, phi_row):
-    """``phi[phi_row:] = scale [cos(phases), sin(phases)]``, row by row; False if some phase is not a finite number."""
+    """``phi[phi_row:] = scale [cos(phases), sin(phases)]``; returns how many rows precede the first infinite phase."""
     limit = phases.dtype.type(1e4)
     limits = splat(limit)
     length = phases.shape[1]
-    finite = True
     for row in range(n_rows):
         out = phi_row + row
         for k in range(n_frequencies):
@@ -216,7 +215,8 @@ def wave(phases, n_rows, n_frequencies, scale, phi, phi_row):
             for k in range(n_frequencies):
                 z = phases[row, k]
                 if not abs(z) < limit:
-                    finite &= math.isfinite(z)
+                    if not math.isfinite(z):
+                        return row
                     phi[out, k] = scale * math.cos(z)
                     phi[out, n_frequencies + k] = scale * math.sin(z)
-    return finite
+    return n_rows

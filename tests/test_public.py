@@ -1,0 +1,60 @@
+"""The public surface: names, defaults, representations."""
+
+import importlib.metadata
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import laconic as lc
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_every_public_name_is_there():
+    for name in lc.__all__:
+        assert getattr(lc, name) is not None
+    assert set(lc.__all__) <= set(dir(lc))
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        lc.nonsense  # noqa: B018
+
+
+def test_the_version_is_the_package_s():
+    assert lc.__version__ == importlib.metadata.version("laconic")
+    assert lc.__version__ == tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+
+
+def test_the_calls_of_the_documentation():
+    features = lc.RandomFeatures.gaussian(n_inputs=13, n_frequencies=50, bandwidth=0.5, seed=0)
+    network = lc.Network.random(10, p=0.4, seed=0)
+    assert features(np.zeros((3, 13))).shape == (3, 100)
+    lc.ODKLA(rho=0.5, eta=2.0, regularization=1e-4, loss="squared", channel=lc.Channel())
+    lc.QCODKLA(rho=0.5, eta=2.0, alpha=4.0, beta=0.99, bits=3, range="adaptive")
+    lc.DOKL(0.5, 2.0)
+    lc.RFFDOKL(step=0.25, order="combine-then-adapt")
+    X, y = np.zeros((5, 10, 13)), np.zeros((5, 10))
+    trace = lc.simulate(
+        lc.Local(step=0.25), features, network, X, y, engine="compiled", dtype="float64", progress=False, state=None
+    )
+    assert trace.predictions.shape == trace.sent.shape == trace.bits.shape == trace.saturated.shape == (5, 10)
+    assert trace.mse().shape == trace.windowed_mse(2).shape == trace.consensus().shape == (5,)
+    assert trace.weights.shape == (10, 100)
+
+
+def test_representations_say_what_a_thing_is():
+    assert repr(lc.Network.ring(3)) == "Network(3 agents, 3 edges)"
+    assert repr(lc.Network.ring(1)) == "Network(1 agent, 0 edges)"
+    assert "bandwidth=0.5" in repr(lc.RandomFeatures.gaussian(2, 3, bandwidth=0.5))
+    assert repr(lc.Local(step=0.1)) == "Local(step=0.1, regularization=0.0001, loss='squared')"
+    again = eval(repr(lc.QCODKLA(alpha=1.0, bits=5)), {"QCODKLA": lc.QCODKLA})
+    assert again.channel == lc.Channel(lc.Censor(1.0, 0.99), lc.Quantizer(5))
+
+
+def test_progress_shows_a_bar(capsys, features):
+    X = np.random.default_rng(0).uniform(size=(200, 4, 3))
+    lc.simulate(lc.ODKLA(), features, lc.Network.ring(4), X, X[..., 0], progress=True)
+    lc.sweep([lc.ODKLA()], features, lc.Network.ring(4), X, X[..., 0], progress=True)
+    shown = capsys.readouterr().err
+    assert "ODKLA: 100%" in shown
+    assert "sweep: 100%" in shown
