@@ -1,0 +1,159 @@
+"""One door to all data: a name from the registry, or a person's own file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from laconic import _validate
+from laconic.data import files, own, sets
+from laconic.data.dataset import Dataset, Table
+from laconic.data.download import absent
+from laconic.data.download import download as bring
+from laconic.data.entry import Entry
+from laconic.data.registry import REGISTRY, info
+from laconic.data.synthesis import synthetic
+
+PROTOCOLS = ("paper", "prepared")
+
+_SYNTHETIC_ROWS = 10_000
+
+
+def load(
+    name_or_path: str | os.PathLike[str],
+    *,
+    protocol: str = "paper",
+    data_dir: str | os.PathLike[str] | None = None,
+    target: str | int | None = None,
+    n_rows: int | None = None,
+    missing: str = "refuse",
+    download: bool = True,
+    progress: bool = True,
+) -> Dataset:
+    r"""Inputs, labels and a description of a known data set or of a person's own file.
+
+    Parameters
+    ----------
+    name_or_path : str or path
+        One of ``names()``, or a file: .csv (any separator, with or without header), .parquet or .arff, each also
+        compressed as .gz or .xz.
+    protocol : "paper" or "prepared"
+        Which rows and columns of a known set to take; its description says what each means. "paper" gives the number
+        of rows that the paper counts; "prepared", scaled with ``scale(X, "matrix")``, gives the prepared sets.
+    data_dir : path, optional
+        The folder with the raw files; else the environment variable LACONIC_DATA, else the user's cache. A file that is
+        not there is downloaded from its source (needs pooch).
+    target : str or int, optional
+        The label of a person's own file: a column's name or index. The last column by default. A label of two words
+        becomes -1 and +1, in the order of the alphabet.
+    n_rows : int, optional
+        Take the first so many rows, instead of as many as the protocol says.
+    missing : "refuse" or "drop"
+        What to do with rows of a person's own file that have a missing or infinite cell.
+    download : bool
+        Whether a file that is not at hand may be downloaded.
+    progress : bool
+        Show a progress bar while downloading.
+
+    Raises
+    ------
+    ValueError
+        With one sentence on what is wrong with the file or the arguments.
+    Unavailable
+        When the file is neither here nor to be had; the message says which file to put where.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from laconic import data
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "flats.csv")
+    >>> _ = path.write_text("rooms;area;rent\n2;51,5;740\n3;70,0;955\n1;33,8;610\n")
+    >>> flats = data.load(path, target="rent")
+    >>> flats
+    Dataset 'flats.csv': 3 rows, 2 inputs (rooms, area), target rent from 610 to 955
+    >>> flats.X[0].tolist()
+    [2.0, 51.5]
+    >>> folder.cleanup()
+    """
+    _validate.choice("protocol", protocol, PROTOCOLS)
+    _validate.choice("missing", missing, ("refuse", "drop"))
+    if n_rows is not None:
+        n_rows = _validate.integer("n_rows", n_rows, least=1)
+    if not isinstance(name_or_path, str) or name_or_path not in REGISTRY:
+        path = _own_path(name_or_path, data_dir)
+        table = _cut(own.read(path, target, missing), n_rows, path.name)
+        words = f"Read from {path.name}."
+        if table.classes is not None:
+            words += f" -1 stands for {table.classes[0]!r} and +1 for {table.classes[1]!r}."
+        return _dataset(path.name, table, words, "", None)
+    entry = REGISTRY[name_or_path]
+    if target is not None:
+        raise ValueError(f"target is for files of your own; {entry.name!r} predicts {entry.target!r}.")
+    table = _known(entry, protocol, data_dir, n_rows, download, progress) if entry.files else _synthetic(n_rows)
+    return _dataset(entry.name, table, entry.description, entry.citation, protocol if entry.protocols else None)
+
+
+def _known(
+    entry: Entry,
+    protocol: str,
+    data_dir: str | os.PathLike[str] | None,
+    n_rows: int | None,
+    may_download: bool,
+    progress: bool,
+) -> Table:
+    names = entry.files if protocol == "paper" else entry.files[::-1]
+    path = files.find(names, data_dir, prefer=entry.name)
+    if path is None and not may_download:
+        raise absent(entry, files.folder(data_dir), "downloads are switched off")
+    if path is None:
+        path = bring(entry, data_dir, progress=progress)
+    counted = n_rows if n_rows is not None else entry.paper_rows if protocol == "paper" else None
+    table = sets.read(path, entry, protocol, counted)
+    if n_rows is None and counted is not None:
+        counted = min(counted, len(table.y))
+    return _cut(table, counted, entry.name)
+
+
+def _own_path(name_or_path: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None) -> Path:
+    if not isinstance(name_or_path, (str, os.PathLike)) or not str(name_or_path):
+        raise ValueError(f"name_or_path must be a name or a file, got {name_or_path!r}.")
+    path = Path(name_or_path).expanduser()
+    candidates = [path] if data_dir is None or path.is_absolute() else [path, files.folder(data_dir) / path]
+    for candidate in candidates:
+        if candidate.is_file():
+            return candidate
+        if candidate.is_dir():
+            raise ValueError(f"name_or_path must be a name or a file, and {str(candidate)!r} is a folder.")
+    looks_like_a_file = len(path.parts) > 1 or Path(files.stem(path)).suffix.lower() in own.ENDINGS
+    if looks_like_a_file:
+        raise ValueError(f"name_or_path must be a name or a file, and there is no file {str(path)!r}.")
+    info(str(name_or_path))
+    raise AssertionError("a known name is never taken for a file")
+
+
+def _cut(table: Table, n_rows: int | None, name: str) -> Table:
+    if n_rows is None:
+        return table
+    if n_rows > len(table.y):
+        raise ValueError(f"n_rows must be at most {len(table.y)}, the number of rows of {name!r}; got {n_rows}.")
+    return table._replace(X=table.X[:n_rows], y=table.y[:n_rows])
+
+
+def _synthetic(n_rows: int | None) -> Table:
+    stream = synthetic(n_rows or _SYNTHETIC_ROWS, 1, 5)
+    return Table(stream.X[:, 0], stream.y[:, 0], tuple(f"x{k}" for k in range(5)), "y")
+
+
+def _dataset(name: str, table: Table, description: str, citation: str, protocol: str | None) -> Dataset:
+    return Dataset(
+        name=name,
+        X=table.X,
+        y=table.y,
+        names=table.names,
+        target=table.target,
+        description=description,
+        citation=citation,
+        protocol=protocol,
+        classes=table.classes,
+    )
