@@ -131,11 +131,8 @@ class Compiled:
         n_rows = rounds * self.n_agents if rounds > 1 or self._collective else min(_BLOCK_ROWS, self.n_agents)
         phases = aligned(n_rows, self._n_features // 2, self.dtype)
         phi = aligned(n_rows, self._n_features, self.dtype)
-        innovation, quantized = (
-            aligned(1, self._n_features, self.dtype),
-            aligned(1, self._n_features, self.dtype),
-        )
-        return kernels.Scratch(phases, phi, innovation[0], quantized[0])
+        innovation, spare = (aligned(1, self._n_features, self.dtype) for _ in range(2))
+        return kernels.Scratch(phases, phi, innovation, spare)
 
     def state(self) -> State:
         """Copies of all that the next round needs."""

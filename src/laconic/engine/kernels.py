@@ -36,7 +36,7 @@ from laconic.engine.rows import (
 from laconic.engine.vectors import jit
 from laconic.engine.waves import project, wave
 
-STAMP = "acefbd194319fa4c"
+STAMP = "e0bd0394369bc661"
 
 __all__ = ["DENSE", "HINGE", "LOGISTIC", "RISE", "SQUARED", "TREAD"]
 

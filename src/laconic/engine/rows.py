@@ -2,7 +2,8 @@
 
 A row is given as its array and the position ``at`` where it starts: a slice would do, but numba counts references to
 slices, and in loops as short as these the counting costs as much as the work. Rows are padded with zeros to whole
-vectors; ``size`` is the padded length. The simulator calls these functions for N rows and a running agent for one, so
+vectors; ``size`` is the padded length. All arrays of rows have two axes, scratch too, so that each function is compiled
+for one signature. The simulator calls these functions for N rows and a running agent for one, so
 both compute the same bits. Whoever changes this file changes ``kernels.STAMP`` too.
 """
 
@@ -264,9 +265,8 @@ def add_quantized_row(innovation, n_features, size, rounding, cells, low, high, 
         cell = vector_floor((load(innovation, k) - edge) / width)
         cell = vector_smaller(vector_larger(cell, zero), last)
         store(broadcast, at + k, load(broadcast, at + k) + (base + (cell + shift) * width))
-    flat = broadcast.reshape(broadcast.size)
     for k in range(n_features, size):
-        flat[at + k] = 0  # zero need not be a code word, but the padding stays zero
+        broadcast[at // size, k] = 0  # zero need not be a code word, but the padding stays zero
 
 
 @jit
@@ -274,7 +274,7 @@ def count_outside(innovation, n_features, low, high):
     """How many entries lie outside the range and so saturate."""
     outside = 0
     for k in range(n_features):
-        outside += (innovation[k] < low) | (innovation[k] > high)
+        outside += (innovation[0, k] < low) | (innovation[0, k] > high)
     return outside
 
 

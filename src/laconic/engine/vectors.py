@@ -15,7 +15,8 @@ import operator
 from llvmlite import ir
 from numba import njit
 from numba.core import cgutils, types
-from numba.extending import intrinsic, models, overload, register_model
+from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.extending import intrinsic, lower_builtin, models, register_model
 
 jit = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
@@ -159,21 +160,18 @@ def lanes(typing_context, vector):
     return result(vector), codegen
 
 
-def _binary(python_operator, emit):
-    """Let ``python_operator`` work on two vectors, through the instruction that ``emit`` writes."""
+def _operator(python_operator, instruction):
+    """Let ``python_operator`` work on two vectors, as the LLVM instruction of that name."""
 
-    @intrinsic
-    def instruction(typing_context, a, b):
-        def codegen(context, builder, signature, args):
-            return emit(builder, context.get_value_type(a), args)
+    @infer_global(python_operator)
+    class _Signature(AbstractTemplate):
+        def generic(self, args, kws):
+            same = len(args) == 2 and isinstance(args[0], Vector) and args[0] == args[1]
+            return signature(args[0], *args) if same else None
 
-        return a(a, b), codegen
-
-    @overload(python_operator)
-    def _implement(a, b):
-        if isinstance(a, Vector) and a == b:
-            return lambda a, b: instruction(a, b)
-        return None
+    @lower_builtin(python_operator, Vector, Vector)
+    def _emit(context, builder, signature, args):
+        return getattr(builder, instruction)(*args)
 
 
 def _named(name, n_arguments):
@@ -205,10 +203,10 @@ def _choose(predicate):
     return instruction
 
 
-_binary(operator.add, lambda builder, vector, args: builder.fadd(*args))
-_binary(operator.sub, lambda builder, vector, args: builder.fsub(*args))
-_binary(operator.mul, lambda builder, vector, args: builder.fmul(*args))
-_binary(operator.truediv, lambda builder, vector, args: builder.fdiv(*args))
+_operator(operator.add, "fadd")
+_operator(operator.sub, "fsub")
+_operator(operator.mul, "fmul")
+_operator(operator.truediv, "fdiv")
 vector_fma = _named("fma", 3)
 vector_floor = _named("floor", 1)
 vector_abs = _named("fabs", 1)
