@@ -77,7 +77,8 @@ def check_rows_are_agents(learner: Learner) -> None:
     together, _ = learner.step(state, sample, heard)
     together = learner.hear(together, heard)
     for i in range(_AGENTS):
-        row_heard = Heard(*(part[i : i + 1] for part in heard[:-1]), heard.n_agents)
+        parts = heard._asdict()
+        row_heard = heard._replace(**{name: part[i : i + 1] for name, part in parts.items() if name != "n_agents"})
         row_state = type(state)(*(part[i : i + 1] for part in state))
         alone, _ = learner.step(row_state, Sample(sample.phi[i : i + 1], sample.label[i : i + 1], sample.t), row_heard)
         alone = learner.hear(alone, row_heard)

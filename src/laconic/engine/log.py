@@ -59,7 +59,7 @@ class Log:
         for name, (kind, shape) in self._forms.items():
             file = self._files[name]
             file.flush()
-            mapped[name] = np.memmap(file, dtype=kind, mode="r", shape=(self._rows, *shape))  # type: ignore[call-overload]
+            mapped[name] = np.memmap(file, dtype=kind, mode="r", shape=(self._rows, *shape))
             file.close()
         self._files = {}
         return mapped
