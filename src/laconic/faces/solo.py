@@ -1,0 +1,131 @@
+"""One agent on its own, a sample at a time: the short way from a row of numbers to a learned model.
+
+``lc.simulate`` is made for many rounds at a call; for a single row its preparations would cost a hundred times the
+work. ``Solo`` keeps everything ready between calls and hands it to one compiled function with few arguments.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+import numpy as np
+
+from laconic.engine import Diverged, kernels, simulate
+from laconic.engine.chunk import first_state
+from laconic.engine.compiled import _plan, aligned, padded, supports
+from laconic.features import RandomFeatures
+from laconic.learners import Learner
+from laconic.learners.base import ADMM
+from laconic.learners.schedules import Constant, Schedule
+from laconic.network import Network
+from laconic.trace import State
+
+ALONE = Network(1, [])
+
+
+@final
+class Solo:
+    """A network of one agent, with the bits that ``lc.simulate`` would give it.
+
+    An agent that nobody hears has nothing to say: whatever the learner's channel, nothing is sent, and the replica that
+    neighbours would keep stays as it was.
+
+    Parameters
+    ----------
+    learner : Learner
+        One that ``can_learn`` accepts.
+    features : RandomFeatures
+    state : State, optional
+        Where to go on from.
+
+    Attributes
+    ----------
+    sample : array (1, n_inputs)
+        The input: fill it in, then call ``predict`` or ``learn``.
+    round : int
+        Samples learned so far.
+
+    Examples
+    --------
+    >>> import numpy as np, laconic as lc
+    >>> features = lc.RandomFeatures.gaussian(n_inputs=2, n_frequencies=20)
+    >>> agent = Solo(lc.Local(step=0.25), features)
+    >>> agent.sample[:] = [[0.5, -1.0]]
+    >>> agent.learn(3.0)
+    0.0
+    >>> round(agent.predict(), 3)
+    1.5
+    """
+
+    def __init__(self, learner: Learner, features: RandomFeatures, state: State | None = None) -> None:
+        plan = _plan(learner, features, ALONE, np.float64)
+        kept = first_state(learner, ALONE, features.n_features, np.dtype(np.float64), state)
+        self.learner, self.round = learner, kept.round
+        self._broadcast = kept.broadcast
+        self._rows = aligned(kernels.N_OWN_ROWS, features.n_features, np.float64)
+        for row, name in ((kernels.OWN, "weights"), (kernels.DUAL, "duals")):
+            if name in kept.learner:
+                self._rows[row, : features.n_features] = kept.learner[name][0]
+        self._phases = aligned(1, features.n_frequencies, np.float64)
+        # A model cannot predict beyond its norm: that is the first yardstick of divergence, as in ``lc.simulate``.
+        largest = np.sqrt((kept.weights**2).sum())
+        self._numbers = np.array([plan.rho, plan.shrink, plan.scale, largest])
+        self._codes = np.array([plan.algorithm, plan.loss, features.n_frequencies])
+        self._rate: Schedule = learner.eta if isinstance(learner, ADMM) else learner.step_size  # type: ignore[attr-defined]
+        self._steady = self._rate.value if isinstance(self._rate, Constant) else None
+        self.use(features)
+
+    def use(self, features: RandomFeatures) -> None:
+        """See the world through other frequencies, as many as before: for inputs that came to have more entries."""
+        self.features = features
+        self._frequencies = padded(features.frequencies.T, np.float64)
+        self.sample = np.zeros((1, features.n_inputs))
+
+    def predict(self) -> float:
+        """The prediction for ``sample``, NaN if it is not finite."""
+        return kernels.predict_one(self.sample, self._frequencies, self._rows, self._phases, self._numbers, self._codes)
+
+    def learn(self, label: float) -> float:
+        """Learn ``sample`` with its ``label`` (a Python float), and return what was predicted before that."""
+        rate = self._rate(self.round + 1) if self._steady is None else self._steady
+        status, prediction = kernels.learn_one(
+            self.sample,
+            label,
+            rate,
+            self._frequencies,
+            self._rows,
+            self._phases,
+            self._numbers,
+            self._codes,
+        )
+        if status != kernels.FINISHED:
+            self._fail(status)
+        self.round += 1
+        return prediction
+
+    def _fail(self, status: int) -> None:
+        if status == kernels.BAD_INPUT:
+            raise ValueError("the features of a sample must be finite numbers, and not so large that phases overflow.")
+        past = np.empty((0, 1, self.features.n_inputs)), np.empty((0, 1))
+        trace = simulate(self.learner, self.features, ALONE, *past, state=self.state())
+        what = f"raise eta in {self.learner!r}" if isinstance(self.learner, ADMM) else f"lower step in {self.learner!r}"
+        raise Diverged(self.round + 1, trace, f"the step is too large for this data; {what}.")
+
+    @property
+    def weights(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        """The model, (n_features,)."""
+        weights: np.ndarray[tuple[int], np.dtype[np.float64]] = self._rows[kernels.OWN, : self.features.n_features]
+        return weights
+
+    def state(self) -> State:
+        """A copy of all that the next sample needs, for another ``Solo`` or for ``lc.simulate``."""
+        size = self.features.n_features
+        learner = {"weights": self._rows[kernels.OWN : kernels.OWN + 1, :size].copy()}
+        if isinstance(self.learner, ADMM):
+            learner["duals"] = self._rows[kernels.DUAL : kernels.DUAL + 1, :size].copy()
+        return State(self.round, learner, self._broadcast.copy())
+
+
+def can_learn(learner: Learner) -> bool:
+    """Whether ``Solo`` has kernels for this learner and its loss."""
+    return supports(learner)
