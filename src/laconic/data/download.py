@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import logging
@@ -82,8 +83,10 @@ def download(entry: Entry, data_dir: str | os.PathLike[str] | None, *, progress:
     except Unavailable:
         raise
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, tarfile.TarError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise absent(entry, place, f"the download failed ({type(error).__name__}: {reason})") from None
+        raise absent(entry, place, _reason(error, entry)) from None
+    finally:
+        with contextlib.suppress(OSError):
+            wanted.parent.rmdir()  # only if it is empty
     return wanted
 
 
@@ -97,9 +100,17 @@ def absent(entry: Entry, place: Path, reason: str) -> Unavailable:
     )
 
 
+def _reason(error: Exception, entry: Entry) -> str:
+    # The names are those of requests, which pooch uses: nothing else of it is needed here.
+    if type(error).__name__ in ("ConnectionError", "ConnectTimeout", "ReadTimeout", "SSLError", "ProxyError"):
+        return f"there is no connection to {urlsplit(entry.url).hostname}"
+    said = " ".join(str(error).split())[:200].rstrip(".")
+    return f"its download failed ({said or type(error).__name__})"
+
+
 def _carry(pooch: Any, entry: Entry, work: Path, progress: bool) -> Path:
     """Download the archive (or bare file) of ``entry`` into ``work``."""
-    logger = logging.getLogger("pooch")
+    logger = pooch.get_logger()
     level = logger.level
     logger.setLevel(logging.WARNING)  # pooch reports hashes and paths that nobody asked for
     try:

@@ -79,7 +79,7 @@ def parquet(raw: bytes, where: str) -> pl.DataFrame:
         raise ValueError(f"{where} is empty.")
     try:
         frame = pl.read_parquet(io.BytesIO(raw))
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise ValueError(f"{where} is not a Parquet file that can be read ({_first_line(error)}).") from None
     return frame.select(clean(column, decimal_comma=False) for column in frame.get_columns())
 
@@ -108,7 +108,11 @@ def clean(column: pl.Series, decimal_comma: bool) -> pl.Series:
 def _read(text: str, separator: str, header: bool, quote: str, where: str, first: int) -> pl.DataFrame:
     # Types are guessed from the first rows, which is quick; where a later row does not fit, all cells are read as text.
     raw = text.encode()
-    error: Exception | None = None
+    error: BaseException | None = None
+    if text.count(quote) % 2:  # seldom, and not always wrong: 5" is a legal cell
+        said = texts.explain(text, separator, 0, quote, first)
+        if said.startswith("a quotation mark"):
+            raise ValueError(f"{where}: {said}.")
     for guess in (_GUESS_ROWS, 0):
         try:
             with warnings.catch_warnings():
@@ -116,12 +120,12 @@ def _read(text: str, separator: str, header: bool, quote: str, where: str, first
                 return pl.read_csv(
                     raw, separator=separator, has_header=header, quote_char=quote, infer_schema_length=guess
                 )
-        except pl.exceptions.PolarsError as caught:
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as caught:
             error = caught
     width = len(next(csv.reader([text.split("\n", 1)[0]], delimiter=separator, quotechar=quote)))
     said = texts.explain(text, separator, width, quote, first)
     raise ValueError(f"{where}: {said}.") from error
 
 
-def _first_line(error: Exception) -> str:
+def _first_line(error: BaseException) -> str:
     return str(error).strip().split("\n")[0][:200]

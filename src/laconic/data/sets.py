@@ -136,16 +136,18 @@ def _records(path: Path, entry: Entry, n_rows: int) -> Array:
                 parts.append(np.asarray(signals, dtype=np.float64))
                 if sum(len(part) for part in parts) >= n_rows:
                     break
-    except (OSError, KeyError, IndexError, AttributeError, TypeError) as error:
-        raise _foreign(path, entry, f"it must be a cell array of 3 x n records ({error})") from None
+    except (OSError, LookupError, AttributeError, TypeError, ValueError, RuntimeError) as error:
+        said = str(error).split("\n")[0]
+        raise _foreign(path, entry, f"it must be a cell array of 3 x n records ({said})") from None
     if not parts or any(part.ndim != 2 or part.shape[1] != 3 for part in parts):
         raise _foreign(path, entry, "it must be a cell array of 3 x n records")
     return np.concatenate(parts)[:n_rows]
 
 
 def _cells(file: Any, name: str) -> Iterable[Any]:
-    variable = file[name] if name in file else next(file[key] for key in file if not key.startswith("#"))
-    return (np.asarray(file[reference]) for reference in np.asarray(variable).ravel())
+    variables = [key for key in file if not key.startswith("#")]
+    references = np.asarray(file[name if name in variables else variables[0]])
+    return (np.asarray(file[reference]) for reference in references.ravel())
 
 
 def _twitter_classes(path: Path, entry: Entry, protocol: str, stop: int | None) -> Table:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+import zlib
 from xml.etree import ElementTree
 
 import numpy as np
 
 from laconic._validate import Array
 
+_BROKEN = (OSError, EOFError, LookupError, ValueError, RuntimeError)  # what the libraries below say of damaged files
 _NAMESPACE = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 
 
@@ -20,10 +22,10 @@ def read(raw: bytes, where: str) -> tuple[tuple[str, ...], Array]:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             sheet = ElementTree.fromstring(archive.read("xl/worksheets/sheet1.xml"))
             strings = ElementTree.fromstring(archive.read("xl/sharedStrings.xml"))
-    except (zipfile.BadZipFile, KeyError, ElementTree.ParseError) as error:
+            words = ["".join(part.text or "" for part in item.iter(f"{_NAMESPACE}t")) for item in strings]
+            rows = [_row(row, words) for row in sheet.iter(f"{_NAMESPACE}row")]
+    except (zipfile.BadZipFile, zlib.error, ElementTree.ParseError, *_BROKEN) as error:
         raise ValueError(f"{where} is not a workbook that can be read ({error}).") from None
-    words = ["".join(part.text or "" for part in item.iter(f"{_NAMESPACE}t")) for item in strings]
-    rows = [_row(row, words) for row in sheet.iter(f"{_NAMESPACE}row")]
     rows = [row for row in rows if row]
     if len(rows) < 2 or any(row.keys() != rows[0].keys() for row in rows):
         raise ValueError(f"{where} must have a header and rows of as many cells in its first sheet.")
