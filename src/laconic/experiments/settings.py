@@ -1,0 +1,105 @@
+"""What the paper fixes for each of its six data sets (its section on experiments), and how it fared in seconds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import final
+
+#: The paper's four algorithms, the two halves of QC-ODKLA's channel, and the baseline that never speaks.
+METHODS = ("RFF-DOKL", "DOKL", "ODKLA", "QC-ODKLA", "C-ODKLA", "Q-ODKLA", "Local")
+
+N_FREQUENCIES = 50
+REGULARIZATION = 1e-4
+BITS = 3
+EDGE_PROBABILITY = 0.5
+
+
+@final
+@dataclass(frozen=True)
+class Setting:
+    """One data set as the paper runs it.
+
+    Attributes
+    ----------
+    name, title : str
+    n_agents : int
+        N.
+    bandwidth : float
+        sigma of the Gaussian kernel.
+    alpha, beta : float
+        The censoring threshold alpha beta^t.
+    paper_seconds : dict
+        Running times of the paper's table (Matlab 2021, Intel at 3.6 GHz).
+    paper_rows : int
+        Samples that those times are for.
+    """
+
+    name: str
+    title: str
+    n_agents: int
+    bandwidth: float
+    alpha: float = 4.0
+    beta: float = 0.99
+    paper_seconds: dict[str, float] = field(default_factory=dict)
+    paper_rows: int = 0
+
+
+def _seconds(rff_dokl: float, dokl: float, odkla: float, qc_odkla: float) -> dict[str, float]:
+    return {"RFF-DOKL": rff_dokl, "DOKL": dokl, "ODKLA": odkla, "QC-ODKLA": qc_odkla}
+
+
+SETTINGS: dict[str, Setting] = {
+    setting.name: setting
+    for setting in (
+        Setting(
+            "toms-hardware",
+            "Tom's hardware",
+            n_agents=5,
+            bandwidth=0.5,
+            paper_seconds=_seconds(0.3541, 2.0613, 0.4455, 0.7247),
+            paper_rows=11_000,
+        ),
+        Setting(
+            "twitter",
+            "Twitter",
+            n_agents=10,
+            bandwidth=0.5,
+            paper_seconds=_seconds(4.6148, 21.8808, 6.2351, 9.4218),
+            paper_rows=98_700,
+        ),
+        Setting(
+            "energy",
+            "Energy",
+            n_agents=5,
+            bandwidth=0.1,
+            alpha=2.0,
+            beta=0.9,
+            paper_seconds=_seconds(0.8584, 4.2681, 1.1600, 1.7928),
+            paper_rows=18_600,
+        ),
+        Setting(
+            "air-quality",
+            "Air quality",
+            n_agents=5,
+            bandwidth=0.5,
+            paper_seconds=_seconds(0.2760, 1.6808, 0.4717, 0.5510),
+            paper_rows=7_320,
+        ),
+        Setting(
+            "conductivity",
+            "Conductivity",
+            n_agents=10,
+            bandwidth=1.0,
+            paper_seconds=_seconds(0.7952, 4.4285, 0.9784, 1.6201),
+            paper_rows=21_260,
+        ),
+        Setting(
+            "blood",
+            "Blood",
+            n_agents=10,
+            bandwidth=0.5,
+            paper_seconds=_seconds(2.6194, 13.6249, 3.6104, 5.4290),
+            paper_rows=61_000,
+        ),
+    )
+}
