@@ -245,6 +245,18 @@ def test_a_batch_is_learned_whole_or_not_at_all():
     assert caught.value.round == alone.state_.round + 1
 
 
+def test_a_model_that_overflows_at_once_is_noticed_at_once(features):
+    learner = lc.Local(step=1e200)
+    agent = Solo(learner, features)
+    for run in (
+        lambda: agent.learn(1e200),
+        lambda: lc.simulate(learner, features, ALONE, np.zeros((1, 1, 3)), np.full((1, 1), 1e200)),
+    ):
+        with pytest.raises(lc.Diverged) as caught:
+            run()
+        assert caught.value.round == 1
+
+
 def test_a_fit_that_fails_leaves_nothing_fitted():
     X, y = table()
     model = Regressor(random_state=0).fit(X, y)
