@@ -24,4 +24,5 @@ def _mathml(match: re.Match[str]) -> str:
 
     block = match["block"] is not None
     mathml = convert(match["block"] or match["inline"], display="block" if block else "inline")
-    return f"\n\n{mathml}\n\n" if block else mathml
+    # Markdown would take a line that begins with <math> for a block of its own.
+    return f"\n\n<div>{mathml}</div>\n\n" if block else f"<span>{mathml}</span>"
