@@ -27,7 +27,7 @@ from laconic.network import Network
 from laconic.trace import State, Trace
 
 if TYPE_CHECKING:
-    from laconic import checks, offline
+    from laconic import checks, data, offline
     from laconic.faces import DecentralizedKernelClassifier, DecentralizedKernelRegressor, river
 
 __version__ = version("laconic")
@@ -50,6 +50,7 @@ __all__ = [
     "State",
     "Trace",
     "checks",
+    "data",
     "losses",
     "offline",
     "river",
@@ -60,7 +61,12 @@ __all__ = [
 ]
 
 # What needs a large library of its own is imported when it is first asked for.
-_LAZY_MODULES = {"checks": "laconic.checks", "offline": "laconic.offline", "river": "laconic.faces.river"}
+_LAZY_MODULES = {
+    "checks": "laconic.checks",
+    "data": "laconic.data",
+    "offline": "laconic.offline",
+    "river": "laconic.faces.river",
+}
 _LAZY_CLASSES = ("DecentralizedKernelClassifier", "DecentralizedKernelRegressor")
 
 

@@ -211,12 +211,22 @@ def disagree_row(broadcast, at, neighbours, start, stop, disagreement, size):
 
 @jit
 def mix_row(broadcast, at, neighbours, combination, start, stop, pull, size):
-    """Sum over neighbours of a_ij (theta-hat_j - theta-hat_i)."""
+    """Sum over neighbours of a_ij (theta-hat_j - theta-hat_i), in the order of the neighbour list."""
+    width = width_of(broadcast)
     clear_row(pull, at, size)
-    for n in range(start, stop):
-        other, share = neighbours[n] * size, splat(combination[n])
-        for k in range(0, size, width_of(broadcast)):
-            apart = load(broadcast, other + k) - load(broadcast, at + k)
+    n = start
+    while n + 2 <= stop:  # two at a time, as above
+        first, second = neighbours[n] * size, neighbours[n + 1] * size
+        one, two = splat(combination[n]), splat(combination[n + 1])
+        for k in range(0, size, width):
+            own = load(broadcast, at + k)
+            total = load(pull, at + k) + one * (load(broadcast, first + k) - own)
+            store(pull, at + k, total + two * (load(broadcast, second + k) - own))
+        n += 2
+    if n < stop:
+        last, share = neighbours[n] * size, splat(combination[n])
+        for k in range(0, size, width):
+            apart = load(broadcast, last + k) - load(broadcast, at + k)
             store(pull, at + k, load(pull, at + k) + share * apart)
 
 
