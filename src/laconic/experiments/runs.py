@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 
 from laconic.engine import Diverged, simulate, sweep
-from laconic.experiments.methods import Method, methods
+from laconic.experiments.methods import methods
 from laconic.experiments.pieces import Pieces
 from laconic.experiments.settings import METHODS, Setting
 from laconic.experiments.streams import Stream, make_stream
@@ -95,7 +95,7 @@ def run_set(
     known = methods(setting, tuple(tunings))
     learners = {name: known[name].make(tuning.steps) for name, tuning in tunings.items()}
     for seed in plan.seeds:
-        names = {name: f"traces/{setting.name}/{_slug(partition)}/{_slug(name)}-seed{seed}" for name in learners}
+        names = {name: trace_name(setting, partition, name, seed) for name in learners}
         keys = {
             name: plan.key(setting, partition=partition, seed=seed, learner=repr(learners[name])) for name in learners
         }
@@ -193,11 +193,13 @@ def _least_squares(pieces: Pieces, plan: Plan, setting: Setting, partition: str,
                 "parameters": {"features": repr(stream.features), "rounds": len(stream.y)},
             }
 
-        yield pieces.value(f"traces/{setting.name}/{_slug(partition)}/{_slug(name)}-seed{seed}", key, compute)
+        yield pieces.value(trace_name(setting, partition, name, seed), key, compute)
+
+
+def trace_name(setting: Setting, partition: str, name: str, seed: int) -> str:
+    """Where a run is kept."""
+    return f"traces/{setting.name}/{_slug(partition)}/{_slug(name)}-seed{seed}"
 
 
 def _slug(name: str) -> str:
     return name.lower().replace(" ", "-").replace(":", "-")
-
-
-__all__ = ["Method", "Plan", "Row", "run_set", "timed", "tuned"]
