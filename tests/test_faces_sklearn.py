@@ -257,12 +257,14 @@ def test_a_model_that_overflows_at_once_is_noticed_at_once(features):
         assert caught.value.round == 1
 
 
-def test_a_fit_that_fails_leaves_nothing_fitted():
+@pytest.mark.parametrize(
+    ("wrong", "error"), [({"learner": lc.Local(step=50.0)}, lc.Diverged), ({"n_passes": 0}, ValueError)]
+)
+def test_a_fit_that_fails_leaves_nothing_fitted(wrong, error):
     X, y = table()
     model = Regressor(random_state=0).fit(X, y)
-    model.set_params(learner=lc.Local(step=50.0), n_passes=20)
-    with pytest.raises(lc.Diverged):
-        model.fit(X, y)
+    with pytest.raises(error):
+        model.set_params(**wrong).fit(X, 2 * y)
     with pytest.raises(NotFittedError):
         model.predict(X)
 

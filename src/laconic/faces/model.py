@@ -56,7 +56,8 @@ class DecentralizedKernelModel(BaseEstimator):
     # Learning ---------------------------------------------------------------------------------------------------
 
     def _begin(self, X: Array) -> np.random.Generator:
-        """Choose all that lasts: learner, network, features. Nothing is learned yet. Returns what draws the orders."""
+        """Choose all that lasts: learner, network, features. Returns what draws the orders."""
+        # First of all forget, so that nothing old is taken for fitted if something below is refused.
         self._state: State | None = None
         self._solo: Solo | None = None
         random = check_random_state(self.random_state)
@@ -83,8 +84,8 @@ class DecentralizedKernelModel(BaseEstimator):
         return copy.deepcopy(self.network)  # a network remembers what it computed, and parameters must not change
 
     def _fit(self, X: Array, labels: Array) -> Self:
-        n_passes = _validate.integer("n_passes", self.n_passes, least=1)
         random = self._begin(X)
+        n_passes = _validate.integer("n_passes", self.n_passes, least=1)
         self._run(dealing.passes(X, labels, self.network_.n_agents, n_passes, random), len(X))
         return self
 
