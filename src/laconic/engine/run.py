@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,17 +15,12 @@ from laconic._validate import Array
 from laconic.engine.chunk import Chunk, Engine
 from laconic.engine.errors import Diverged
 from laconic.engine.log import Log
+from laconic.engine.outcome import advice, attach, bad_input, make_trace
+from laconic.engine.source import Blocks, Source
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
-from laconic.learners.base import ADMM
-from laconic.learners.schedules import Constant
 from laconic.network import Network
 from laconic.trace import State, Trace
-
-_CHUNK_ROWS = 32768  # samples between two looks at the clock: short enough for progress bars and Ctrl-C
-_SATURATED = 0.1  # a larger share of saturated entries than this explains a divergence
-
-Blocks = Iterable[tuple[object, object]]
 
 
 def simulate(
@@ -85,12 +80,12 @@ def simulate(
     True
     """
     runner = make_engine(learner, features, network, engine, dtype, state, collective)
-    source = _Source(learner, features, network, X, y)
+    source = Source(learner, features, network, X, y)
     log = Log()
     started = time.perf_counter()
 
     def trace() -> Trace:
-        return _trace(runner, learner, features, network, log, time.perf_counter() - started, dtype)
+        return make_trace(runner, learner, features, network, log, time.perf_counter() - started, dtype)
 
     try:
         with _bar(progress, source.n_rounds, learner.name) as bar:
@@ -99,13 +94,14 @@ def simulate(
                 log.append({**chunk.columns, "labels": y_chunk[: chunk.n_rounds]})
                 bar(chunk.n_rounds)
                 if chunk.ending == "diverged":
-                    raise Diverged(runner.round + 1, trace(), _advice(trace(), learner))
+                    kept = trace()
+                    raise Diverged(runner.round + 1, kept, advice(kept, learner))
                 if chunk.ending:
-                    raise _bad_input(runner.round + 1, chunk.agent, X_chunk[chunk.n_rounds, chunk.agent])
+                    raise bad_input(runner.round + 1, chunk.agent, X_chunk[chunk.n_rounds, chunk.agent])
     except Diverged:
         raise
     except BaseException as error:  # an interrupted run, too, hands over what it has
-        _attach(error, trace())
+        attach(error, trace())
         raise
     return trace()
 
@@ -203,7 +199,7 @@ def sweep(
         _Run(learner, make_engine(learner, features, network, engine, dtype, None, collective))
         for learner in named.values()
     ]
-    source = _Source(runs[0].learner, features, network, X, y)
+    source = Source(runs[0].learner, features, network, X, y)
     binary = [run.learner for run in runs if run.learner.loss.binary]
     if binary:
         source.learner = binary[0]
@@ -245,50 +241,6 @@ def make_engine(
     return Reference(learner, features, network, dtype, state, collective)
 
 
-class _Source:
-    """The data of a run, checked, in chunks: slices of two arrays, or of block after block of an iterable."""
-
-    def __init__(self, learner: Learner, features: RandomFeatures, network: Network, X: object, y: object) -> None:
-        self.learner, self._n_inputs, self._n_agents = learner, features.n_inputs, network.n_agents
-        self._blocks: Blocks
-        self.n_rounds: int | None = None
-        if y is not None:
-            checked = self._check(X, y)
-            self.n_rounds = len(checked[1])
-            self._blocks = [checked]
-        elif isinstance(X, Iterable) and not isinstance(X, (np.ndarray, str)):
-            self._blocks = X
-        else:
-            raise ValueError("y is missing: pass X (T, N, d) with y (T, N), or an iterable of blocks (X, y).")
-
-    def chunks(self) -> Iterator[tuple[Array, Array]]:
-        """At most ``_CHUNK_ROWS`` samples at a time."""
-        length = max(1, _CHUNK_ROWS // self._n_agents)
-        for block in self._blocks:
-            try:
-                X_block, y_block = block
-            except (TypeError, ValueError):
-                raise ValueError("each block must be a pair (X, y) of arrays (T, N, d) and (T, N).") from None
-            X, y = self._check(X_block, y_block)
-            for start in range(0, len(y), length):
-                yield X[start : start + length], y[start : start + length]
-
-    def _check(self, X: object, y: object) -> tuple[Array, Array]:
-        inputs = _validate.real_array("X", X, "(T, n_agents, n_inputs)", ndim=3)
-        labels = _validate.real_array("y", y, "(T, n_agents)", ndim=2)
-        expected = (len(labels), self._n_agents, self._n_inputs)
-        if inputs.shape != expected or labels.shape != expected[:2]:
-            raise ValueError(
-                f"X and y must have shapes (T, {self._n_agents}, {self._n_inputs}) and (T, {self._n_agents}) "
-                f"for this network and feature map, got {inputs.shape} and {labels.shape}."
-            )
-        if np.isinf(labels).any():
-            raise ValueError("y must be finite, or NaN where a label is missing; it holds an infinite value.")
-        if self.learner.loss.binary and not (np.isnan(labels) | (np.abs(labels) == 1)).all():
-            raise ValueError(f"y must hold only -1 and +1 (or NaN) for the {self.learner.loss.name} loss.")
-        return inputs, labels
-
-
 class _Run:
     """One learner of a sweep."""
 
@@ -307,10 +259,10 @@ class _Run:
         self.ended = chunk if chunk.ending else None
 
     def finish(self, features: RandomFeatures, network: Network, dtype: str) -> Trace:
-        trace = _trace(self.engine, self.learner, features, network, self.log, self.seconds, dtype)
+        trace = make_trace(self.engine, self.learner, features, network, self.log, self.seconds, dtype)
         if self.ended is None:
             return trace
-        about = {**trace.about, "diverged": True, "advice": _advice(trace, self.learner)}
+        about = {**trace.about, "diverged": True, "advice": advice(trace, self.learner)}
         return dataclasses.replace(trace, about=about)
 
 
@@ -321,70 +273,6 @@ def _map_chunk(runs: list[_Run], features: RandomFeatures, X: Array, dtype: str)
     from laconic.engine.compiled import map_features
 
     return map_features(features, X.reshape(-1, X.shape[2]), np.dtype(dtype)).reshape(*X.shape[:2], -1)
-
-
-def _trace(
-    engine: Engine,
-    learner: Learner,
-    features: RandomFeatures,
-    network: Network,
-    log: Log,
-    seconds: float,
-    dtype: str,
-) -> Trace:
-    columns = log.columns(network.n_agents, dtype)
-    outside = columns.pop("outside")
-    info = {name[5:]: columns.pop(name) for name in list(columns) if name.startswith("info.")}
-    about = {
-        "name": learner.name,
-        "learner": repr(learner),
-        "loss": learner.loss.name,
-        "regularization": learner.regularization,
-        "features": repr(features),
-        "network": repr(network),
-        "message_bits": learner.channel.message_bits(features.n_features) if learner.channel else 0,
-        "energy_before": engine.energy_before,
-        "engine": engine.name,
-        "dtype": dtype,
-        "seconds": seconds,
-    }
-    return Trace(
-        saturated=outside / np.float32(features.n_features),
-        degrees=network.degrees,
-        state=engine.state(),
-        about=about,
-        info=info,
-        **columns,
-    )
-
-
-def _bad_input(round: int, agent: int, entries: Array) -> ValueError:
-    what = "a value that is not finite" if not np.isfinite(entries).all() else "values too large for the feature map"
-    return ValueError(f"X must be finite, but in round {round} agent {agent} got {what}.")
-
-
-def _attach(error: BaseException, trace: Trace) -> None:
-    """Let an error carry the rounds that were finished before it."""
-    if trace.n_rounds:
-        error.trace = trace  # type: ignore[attr-defined]
-        error.add_note(f"The {trace.n_rounds} rounds before it are kept in this error's .trace.")
-
-
-def _advice(trace: Trace, learner: Learner) -> str:
-    """Which parameter to change."""
-    saturated = float(trace.saturated[-50:].mean()) if trace.n_rounds else 0.0
-    if saturated > _SATURATED:
-        return (
-            f"{saturated:.0%} of the entries sent lately were outside the quantizer's range, which winds up the duals; "
-            "widen range or use range='adaptive'."
-        )
-    if isinstance(learner, ADMM):
-        eta = f" (now {learner.eta.value:g})" if isinstance(learner.eta, Constant) else ""
-        return (
-            "eta + 2 rho d is too small for this data, and its inverse is the step: "
-            f"raise eta{eta} or rho (now {learner.rho:g})."
-        )
-    return "the step is too large for this data; lower step."
 
 
 @contextmanager

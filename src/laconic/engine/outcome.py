@@ -1,0 +1,83 @@
+"""How a run ends: its trace, or an error that carries the trace of what went well."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from laconic._validate import Array
+from laconic.engine.chunk import Engine
+from laconic.engine.log import Log
+from laconic.features import RandomFeatures
+from laconic.learners import Learner
+from laconic.learners.base import ADMM
+from laconic.learners.schedules import Constant
+from laconic.network import Network
+from laconic.trace import Trace
+
+_SATURATED = 0.1  # a larger share of saturated entries than this explains a divergence
+
+
+def make_trace(
+    engine: Engine,
+    learner: Learner,
+    features: RandomFeatures,
+    network: Network,
+    log: Log,
+    seconds: float,
+    dtype: str,
+) -> Trace:
+    """What the run left, with everything needed to tell what it was."""
+    columns = log.columns(network.n_agents, dtype)
+    outside = columns.pop("outside")
+    info = {name[5:]: columns.pop(name) for name in list(columns) if name.startswith("info.")}
+    about = {
+        "name": learner.name,
+        "learner": repr(learner),
+        "loss": learner.loss.name,
+        "regularization": learner.regularization,
+        "features": repr(features),
+        "network": repr(network),
+        "message_bits": learner.channel.message_bits(features.n_features) if learner.channel else 0,
+        "energy_before": engine.energy_before,
+        "engine": engine.name,
+        "dtype": dtype,
+        "seconds": seconds,
+    }
+    return Trace(
+        saturated=outside / np.float32(features.n_features),
+        degrees=network.degrees,
+        state=engine.state(),
+        about=about,
+        info=info,
+        **columns,
+    )
+
+
+def bad_input(round: int, agent: int, entries: Array) -> ValueError:
+    """The error for an input that no learner can use."""
+    what = "a value that is not finite" if not np.isfinite(entries).all() else "values too large for the feature map"
+    return ValueError(f"X must be finite, but in round {round} agent {agent} got {what}.")
+
+
+def attach(error: BaseException, trace: Trace) -> None:
+    """Let an error carry the rounds that were finished before it."""
+    if trace.n_rounds:
+        error.trace = trace  # type: ignore[attr-defined]
+        error.add_note(f"The {trace.n_rounds} rounds before it are kept in this error's .trace.")
+
+
+def advice(trace: Trace, learner: Learner) -> str:
+    """Which parameter to change."""
+    saturated = float(trace.saturated[-50:].mean()) if trace.n_rounds else 0.0
+    if saturated > _SATURATED:
+        return (
+            f"{saturated:.0%} of the entries sent lately were outside the quantizer's range, which winds up the duals; "
+            "widen range or use range='adaptive'."
+        )
+    if isinstance(learner, ADMM):
+        eta = f" (now {learner.eta.value:g})" if isinstance(learner.eta, Constant) else ""
+        return (
+            "eta + 2 rho d is too small for this data, and its inverse is the step: "
+            f"raise eta{eta} or rho (now {learner.rho:g})."
+        )
+    return "the step is too large for this data; lower step."

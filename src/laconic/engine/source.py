@@ -1,0 +1,63 @@
+"""Where the samples come from: two arrays, or block after block of an iterable; checked, in chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import final
+
+import numpy as np
+
+from laconic import _validate
+from laconic._validate import Array
+from laconic.features import RandomFeatures
+from laconic.learners import Learner
+from laconic.network import Network
+
+_CHUNK_ROWS = 32768  # samples between two looks at the clock: short enough for progress bars and Ctrl-C
+
+Blocks = Iterable[tuple[object, object]]
+
+
+@final
+class Source:
+    """The data of a run, checked, in chunks: slices of two arrays, or of block after block of an iterable."""
+
+    def __init__(self, learner: Learner, features: RandomFeatures, network: Network, X: object, y: object) -> None:
+        self.learner, self._n_inputs, self._n_agents = learner, features.n_inputs, network.n_agents
+        self._blocks: Blocks
+        self.n_rounds: int | None = None
+        if y is not None:
+            checked = self._check(X, y)
+            self.n_rounds = len(checked[1])
+            self._blocks = [checked]
+        elif isinstance(X, Iterable) and not isinstance(X, (np.ndarray, str)):
+            self._blocks = X
+        else:
+            raise ValueError("y is missing: pass X (T, N, d) with y (T, N), or an iterable of blocks (X, y).")
+
+    def chunks(self) -> Iterator[tuple[Array, Array]]:
+        """At most ``_CHUNK_ROWS`` samples at a time."""
+        length = max(1, _CHUNK_ROWS // self._n_agents)
+        for block in self._blocks:
+            try:
+                X_block, y_block = block
+            except (TypeError, ValueError):
+                raise ValueError("each block must be a pair (X, y) of arrays (T, N, d) and (T, N).") from None
+            X, y = self._check(X_block, y_block)
+            for start in range(0, len(y), length):
+                yield X[start : start + length], y[start : start + length]
+
+    def _check(self, X: object, y: object) -> tuple[Array, Array]:
+        inputs = _validate.real_array("X", X, "(T, n_agents, n_inputs)", ndim=3)
+        labels = _validate.real_array("y", y, "(T, n_agents)", ndim=2)
+        expected = (len(labels), self._n_agents, self._n_inputs)
+        if inputs.shape != expected or labels.shape != expected[:2]:
+            raise ValueError(
+                f"X and y must have shapes (T, {self._n_agents}, {self._n_inputs}) and (T, {self._n_agents}) "
+                f"for this network and feature map, got {inputs.shape} and {labels.shape}."
+            )
+        if np.isinf(labels).any():
+            raise ValueError("y must be finite, or NaN where a label is missing; it holds an infinite value.")
+        if self.learner.loss.binary and not (np.isnan(labels) | (np.abs(labels) == 1)).all():
+            raise ValueError(f"y must hold only -1 and +1 (or NaN) for the {self.learner.loss.name} loss.")
+        return inputs, labels
