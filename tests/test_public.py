@@ -1,6 +1,7 @@
 """The public surface: names, defaults, representations."""
 
 import importlib.metadata
+import pickle
 import tomllib
 from pathlib import Path
 
@@ -58,3 +59,25 @@ def test_progress_shows_a_bar(capsys, features):
     shown = capsys.readouterr().err
     assert "ODKLA: 100%" in shown
     assert "sweep: 100%" in shown
+
+
+def test_parts_can_be_pickled_and_do_not_change_in_use():
+    features = lc.RandomFeatures.matern(2, 5, nu=2.5, seed=1)
+    again = pickle.loads(pickle.dumps(features))
+    assert np.array_equal(again.frequencies, features.frequencies)
+    assert np.array_equal(again.kernel(np.eye(2), np.eye(2)), features.kernel(np.eye(2), np.eye(2)))
+    for network in (lc.Network.random(6, seed=1), lc.Network.geometric(6, radius=0.9)):
+        before = pickle.dumps(network)
+        lc.simulate(lc.RFFDOKL(), features, network, np.zeros((3, 6, 2)), np.zeros((3, 6)), engine="reference")
+        assert pickle.dumps(network) == before
+        assert pickle.loads(before) == network
+    for learner in (lc.QCODKLA(eta=lc.schedules.SqrtGrowth(1.0)), lc.DOKL(loss="hinge"), lc.Local()):
+        assert repr(pickle.loads(pickle.dumps(learner))) == repr(learner)
+
+
+def test_star_import_works_without_the_optional_libraries():
+    names = {}
+    exec("from laconic import *", names)
+    assert names["ODKLA"] is lc.ODKLA
+    assert "river" not in lc.__all__
+    assert "river" in dir(lc)

@@ -28,7 +28,8 @@ from laconic.trace import State, Trace
 
 if TYPE_CHECKING:
     from laconic import checks, data, offline
-    from laconic.faces import DecentralizedKernelClassifier, DecentralizedKernelRegressor, river
+    from laconic.faces import DecentralizedKernelClassifier, DecentralizedKernelRegressor
+    from laconic.faces import river as river
 
 __version__ = version("laconic")
 
@@ -53,7 +54,6 @@ __all__ = [
     "data",
     "losses",
     "offline",
-    "river",
     "schedules",
     "simulate",
     "stream",
@@ -79,4 +79,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, "river"])  # which is not in __all__: it may not be installed

@@ -11,6 +11,7 @@ the sines here). All agents draw the same frequencies from a shared seed: that i
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -55,6 +56,7 @@ class RandomFeatures:
         array.flags.writeable = False
         self.frequencies: Array = array
         self._kernel: Kernel | None = None
+        self._bandwidth = 1.0
         self._description = "RandomFeatures(frequencies)"
 
     @property
@@ -89,7 +91,7 @@ class RandomFeatures:
             raise ValueError("these features were made from bare frequencies: their kernel is not known.")
         left = _validate.real_array("X", X, f"(n, {self.n_inputs})", ndim=2)
         right = _validate.real_array("Z", Z, f"(m, {self.n_inputs})", ndim=2)
-        return self._kernel(left[:, None, :] - right[None, :, :])
+        return self._kernel((left[:, None, :] - right[None, :, :]) / self._bandwidth)
 
     def __repr__(self) -> str:
         return self._description
@@ -111,9 +113,7 @@ class RandomFeatures:
         kernel as it is.
         """
         draw = _Draw(n_inputs, n_frequencies, bandwidth, seed, orthogonal)
-        return draw.finish(
-            cls, draw.normal(), f"gaussian({draw})", lambda gap: np.exp(-0.5 * _square(gap / draw.bandwidth))
-        )
+        return draw.finish(cls, draw.normal(), f"gaussian({draw})", _gaussian)
 
     @classmethod
     def laplacian(
@@ -133,12 +133,7 @@ class RandomFeatures:
         draw = _Draw(n_inputs, n_frequencies, bandwidth, seed, orthogonal)
         frequencies = draw.normal()
         frequencies /= np.abs(draw.random.standard_normal(frequencies.shape))
-        return draw.finish(
-            cls,
-            frequencies,
-            f"laplacian({draw})",
-            lambda gap: np.exp(-np.abs(gap / draw.bandwidth).sum(axis=-1)),
-        )
+        return draw.finish(cls, frequencies, f"laplacian({draw})", _laplacian)
 
     @classmethod
     def matern(
@@ -160,9 +155,7 @@ class RandomFeatures:
         draw = _Draw(n_inputs, n_frequencies, bandwidth, seed, orthogonal)
         frequencies = draw.normal()
         frequencies *= np.sqrt(2 * nu / draw.random.chisquare(2 * nu, size=(draw.n_frequencies, 1)))
-        return draw.finish(
-            cls, frequencies, f"matern(nu={nu:g}, {draw})", lambda gap: _matern(gap / draw.bandwidth, nu)
-        )
+        return draw.finish(cls, frequencies, f"matern(nu={nu:g}, {draw})", partial(_matern, nu=nu))
 
 
 @final
@@ -193,7 +186,7 @@ class _Draw:
     def finish(self, cls: type[RandomFeatures], frequencies: Array, description: str, kernel: Kernel) -> RandomFeatures:
         """The features of the drawn, still unscaled, ``frequencies``."""
         features = cls(frequencies / self.bandwidth)
-        features._kernel = kernel
+        features._kernel, features._bandwidth = kernel, self.bandwidth
         features._description = f"RandomFeatures.{description}"
         return features
 
@@ -207,6 +200,16 @@ class _Draw:
 
 def _square(gap: Array) -> Any:
     return (gap**2).sum(axis=-1)
+
+
+def _gaussian(gap: Array) -> Array:
+    values: Array = np.exp(-0.5 * _square(gap))
+    return values
+
+
+def _laplacian(gap: Array) -> Array:
+    values: Array = np.exp(-np.abs(gap).sum(axis=-1))
+    return values
 
 
 def _matern(gap: Array, nu: float) -> Array:

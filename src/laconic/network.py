@@ -104,6 +104,10 @@ class Network:
     def __hash__(self) -> int:
         return hash((self.names, self.edges.tobytes()))
 
+    def __reduce__(self) -> Any:
+        # What is derived and kept for speed is left behind, so equal networks have equal pickles.
+        return _restored, (self.n_agents, self.edges, self.names, self._positions)
+
     @cached_property
     def combination(self) -> Array:
         """Metropolis weights a_ij = 1/(1 + max(d_i, d_j)), an entry for each entry of ``neighbours``."""
@@ -275,6 +279,12 @@ class Network:
         from laconic._draw import draw_network
 
         return draw_network(self, ax)
+
+
+def _restored(n_agents: int, edges: Array, names: tuple[str, ...], positions: dict[int, Any] | None) -> Network:
+    network = Network(n_agents, edges, names)
+    network._positions = positions
+    return network
 
 
 def _clean_edges(n_agents: int, edges: Iterable[Iterable[int]]) -> Array:

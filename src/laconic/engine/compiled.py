@@ -97,7 +97,7 @@ class Compiled:
         self.learner, self.n_agents = learner, network.n_agents
         self.dtype = np.dtype(dtype)
         self._collective = collective
-        self._plan = _plan(learner, features, network, self.dtype.type)
+        self._plan = make_plan(learner, features, network, self.dtype.type)
         self._frequencies = padded(features.frequencies.T, self.dtype)
         self._n_features = features.n_features
         self._graph = kernels.Graph(network.starts, network.neighbours, network.combination.astype(self.dtype))
@@ -190,7 +190,7 @@ class Compiled:
         return np.array([self._censor.threshold(t) for t in range(first, first + n_rounds)], dtype=np.float64)
 
 
-def _plan(learner: Learner, features: RandomFeatures, network: Network, real: Any) -> kernels.Plan:
+def make_plan(learner: Learner, features: RandomFeatures, network: Network, real: Any) -> kernels.Plan:
     """The learner's numbers, in the working precision."""
     if isinstance(learner, ODKLA):
         algorithm, rho, mixing = kernels.LINEARIZED, learner.rho, 0.0

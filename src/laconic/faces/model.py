@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable
 from typing import Any, Self
 
@@ -81,7 +80,7 @@ class DecentralizedKernelModel(BaseEstimator):
             raise ValueError(
                 f"n_agents is {self.n_agents!r} but network has {self.network.n_agents}: pass one of them."
             )
-        return copy.deepcopy(self.network)  # a network remembers what it computed, and parameters must not change
+        return self.network
 
     def _fit(self, X: Array, labels: Array) -> Self:
         random = self._begin(X)

@@ -12,7 +12,7 @@ import numpy as np
 
 from laconic.engine import Diverged, kernels, simulate
 from laconic.engine.chunk import first_state
-from laconic.engine.compiled import _plan, aligned, padded, supports
+from laconic.engine.compiled import aligned, make_plan, padded, supports
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
 from laconic.learners.base import ADMM
@@ -58,7 +58,7 @@ class Solo:
     """
 
     def __init__(self, learner: Learner, features: RandomFeatures, state: State | None = None) -> None:
-        plan = _plan(learner, features, ALONE, np.float64)
+        plan = make_plan(learner, features, ALONE, np.float64)
         kept = first_state(learner, ALONE, features.n_features, np.dtype(np.float64), state)
         self.learner, self.round = learner, kept.round
         self._broadcast = kept.broadcast
