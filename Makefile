@@ -30,7 +30,7 @@ $(VENV)/.docs: $(VENV)/.run
 
 install: $(VENV)/.run ## install laconic into .venv
 
-demo: $(VENV)/.run ## ten agents, six learners: a table and a picture in demo/
+demo: $(VENV)/.run ## ten agents, seven learners: a table and pictures in demo/
 	@$(BIN)/python examples/compare_learners.py --out demo
 
 test: $(VENV)/.dev ## run every test
@@ -51,7 +51,7 @@ bench: $(VENV)/.dev ## time laconic against its yardsticks
 	@$(BIN)/python benchmarks/speed.py
 
 docs: $(VENV)/.docs ## build the documentation into site/
-	@$(BIN)/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
 
 clean: ## remove what the targets made

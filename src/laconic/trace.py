@@ -7,8 +7,6 @@ label was missing (NaN) there is nothing to score and the average runs over the 
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -18,6 +16,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from laconic import _validate, losses
+from laconic._files import written_whole
 from laconic._validate import Array
 
 if TYPE_CHECKING:
@@ -168,16 +167,21 @@ class Trace:
         """Distance of the models from their replicas when the round's talking was over, |E_t|_F."""
         return self.replica_error
 
-    def losses(self) -> Array:
-        """The loss of each prediction, (T, N), NaN where there was no label."""
-        return losses.get(self.about["loss"]).value(self.predictions, self.labels)
+    def losses(self, loss: str | losses.Loss | None = None) -> Array:
+        """The loss of each prediction, (T, N), NaN where there was no label; by default the learner's loss."""
+        if loss is None:
+            loss = self.about["loss"]
+            if loss not in losses.LOSSES:
+                raise ValueError(f"this run used a loss of one's own, {loss!r}: pass it to losses().")
+        return losses.get(loss).value(self.predictions, self.labels)
 
     def regret(self, comparator: Comparator) -> Array:
         """sum_t sum_i [L_it(theta_it) - L_it(theta*)] up to each round (eq. stat_reg), L with its ridge.
 
         Own data only: isolated learners have small regret too. ``collective_regret`` is the one that tells.
         """
-        return np.cumsum(np.nansum(self.losses(), axis=1) + self._ridge() - comparator.round_losses())
+        own = np.nansum(self.losses(comparator.loss), axis=1)
+        return np.cumsum(own + self._ridge() - comparator.round_losses())
 
     def collective_regret(self, comparator: Comparator) -> Array:
         """As ``regret``, with each model's loss averaged over all agents' samples. Needs ``collective=True``."""
@@ -229,14 +233,8 @@ class Trace:
         arrays["broadcast"] = self.state.broadcast
         header = {"format": _FORMAT, "round": self.state.round, "about": dict(self.about)}
         arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez_compressed(file, **arrays)
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        with written_whole(path) as file:
+            np.savez_compressed(file, **arrays)
         return path
 
     @classmethod

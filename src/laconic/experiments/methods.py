@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from laconic.channel import Censor, Channel, Quantizer
 from laconic.experiments.settings import BITS, METHODS, REGULARIZATION, Setting
 from laconic.learners import DOKL, ODKLA, QCODKLA, RFFDOKL, Learner, Local
 
-Steps = dict[str, float]
+Steps = dict[str, Any]  # numbers; Any, because they are passed on as keyword arguments of several types
 
 
 class Method(NamedTuple):
@@ -28,8 +28,8 @@ _STEP = (0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8)
 def methods(setting: Setting, names: tuple[str, ...] = METHODS) -> dict[str, Method]:
     """The algorithms of those names with the set's censoring thresholds."""
     censor, quantizer = Censor(setting.alpha, setting.beta), Quantizer(BITS)
-    admm = {"rho": _RHO, "eta": _ETA}
-    gradient = {"step": _STEP}
+    admm: dict[str, tuple[float, ...]] = {"rho": _RHO, "eta": _ETA}
+    gradient: dict[str, tuple[float, ...]] = {"step": _STEP}
 
     def odkla(channel: Channel) -> Callable[[Steps], Learner]:
         return lambda steps: ODKLA(**steps, regularization=REGULARIZATION, channel=channel)

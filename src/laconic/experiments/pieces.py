@@ -1,19 +1,18 @@
 """Finished pieces of a reproduction: each is kept with what it is a function of, and is not computed twice.
 
-A piece is a file and the key it was made from (data, seed, parameters, version). It is written whole or not at all, so a
-run that was killed goes on from the last finished piece, and a piece whose key has changed is made anew.
+A piece is a file and the key it was made from (data, seed, parameters, version). It is written whole or not at all, so
+a run that was killed goes on from the last finished piece, and a piece whose key has changed is made anew.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, final
 
 import laconic
+from laconic._files import written_whole
 from laconic.trace import Trace
 
 Key = Mapping[str, Any]
@@ -76,7 +75,5 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 def _write(path: Path, content: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    with os.fdopen(handle, "w") as file:
-        json.dump({"version": laconic.__version__, **content}, file)
-    Path(temporary).replace(path)
+    with written_whole(path) as file:
+        file.write(json.dumps({"version": laconic.__version__, **content}).encode())

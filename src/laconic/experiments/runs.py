@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -116,7 +117,7 @@ def run_set(
                 seconds = timed(learners[name], stream)
                 made[name] = _row(setting, partition, name, seed, traces[name], seconds, tunings[name].steps, stream)
         for name in learners:
-            rows.append(pieces.value(names[name], keys[name], lambda name=name, made=made: made[name]))
+            rows.append(pieces.value(names[name], keys[name], partial(made.get, name)))
         rows += _least_squares(pieces, plan, setting, partition, seed)
         tick(f"{setting.title}: {partition}, seed {seed}")
     return rows

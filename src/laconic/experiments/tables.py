@@ -67,7 +67,7 @@ def running_times(rows: Iterable[Row]) -> list[dict[str, Any]]:
 
 
 def communication(traces: Mapping[str, list[Trace]]) -> list[dict[str, Any]]:
-    """Bits and sends until each method's running MSE comes within 1%, 5%, 10% of ODKLA's final one, and the shares saved.
+    """Bits and sends until each method's running MSE is within 1%, 5%, 10% of ODKLA's final one, and the shares saved.
 
     ``traces`` holds, for each method, its traces over the seeds in one order. Means over the seeds that arrive; None
     where one does not. "Saved" compares whole runs with ODKLA's: by quantization alone, by censoring alone, by both.

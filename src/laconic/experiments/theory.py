@@ -68,7 +68,7 @@ def slope(curve: Array) -> float:
     return float(np.polyfit(np.log(picked + 1), np.log(values), 1)[0])
 
 
-def lemma(stream: Stream, setting: Setting, steps: Mapping[str, float]) -> dict[str, Any]:
+def lemma(stream: Stream, setting: Setting, steps: Mapping[str, Any]) -> dict[str, Any]:
     """|E_t|_F against Lemma 1's bound, in a run whose fixed range holds every innovation.
 
     Stated rightly: |E_t|_F <= sqrt(N) max(alpha beta^t, sqrt(2L) D/2) for round t. The paper prints the square of the
@@ -98,7 +98,7 @@ def lemma(stream: Stream, setting: Setting, steps: Mapping[str, float]) -> dict[
     }
 
 
-def _reach(stream: Stream, setting: Setting, steps: Mapping[str, float]) -> float:
+def _reach(stream: Stream, setting: Setting, steps: Mapping[str, Any]) -> float:
     """A range that no innovation leaves: doubled until nothing saturates."""
     reach = 0.5
     while reach < 1e3:
@@ -115,7 +115,7 @@ def _reach(stream: Stream, setting: Setting, steps: Mapping[str, float]) -> floa
     raise ValueError("no range up to 1000 holds every innovation; the steps are too large.")
 
 
-def saturation(stream: Stream, steps: Mapping[str, float], ranges: tuple[float, ...]) -> list[dict[str, Any]]:
+def saturation(stream: Stream, steps: Mapping[str, Any], ranges: tuple[float, ...]) -> list[dict[str, Any]]:
     """What a fixed range does when it is too small: the share of saturated entries, and whether the run survives."""
     outcomes = []
     for reach in ranges:

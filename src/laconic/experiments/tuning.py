@@ -1,8 +1,8 @@
 """Tuning as the paper says: a grid for each method and each set on its own, and never a winner on the grid's edge.
 
-All methods and all points of their grids run over one stream at once, so the features are computed once a seed. A winner
-on the edge of its grid extends the grid by one more value on that side, and the new points run too, until the winner
-lies inside or the limit is reached.
+All methods and all points of their grids run over one stream at once, so the features are computed once a seed. A
+winner on the edge of its grid extends the grid by one more value on that side, and the new points run too, until the
+winner lies inside or the limit is reached.
 """
 
 from __future__ import annotations
