@@ -117,7 +117,7 @@ def draw_lemma(
     """Lemma 1: the error of the channel beside its bound; with ``printed``, its square beside the bound as printed."""
     figure = _figure(5.6, 3.7, f"{title}: error of the channel")
     panel = figure.add_subplot()
-    lines = [
+    lines: list[tuple[str, object, str, tuple[float, ...], float]] = [
         ("bound on $\\|E_t\\|_F$", bound, "#000000", (4, 1.5), 1.4),
         ("measured $\\|E_t\\|_F$", measured, _STYLES[0].color, (), 1.8),
     ]
@@ -171,8 +171,8 @@ def draw_heterogeneous(rows: Iterable[Mapping[str, Any]], path: str | Path) -> l
         _dress_up(panels[-1])
         panels[-1].set_xscale("linear")
         titles = [SETTINGS[name].title if name in SETTINGS else name for name in sets]
-        slanted = {"rotation": 30, "ha": "right"} if len(sets) > 2 else {}
-        panels[-1].set_xticks(range(len(sets)), titles, **slanted)
+        many = len(sets) > 2
+        panels[-1].set_xticks(range(len(sets)), titles, rotation=30 if many else 0, ha="right" if many else "center")
         panels[-1].set_xlim(-0.5, len(sets) - 0.5)
         panels[-1].grid(visible=False, axis="x")
         for edge in np.arange(len(sets) - 1) + 0.5:
@@ -240,7 +240,7 @@ def _grid(panel: Axes, tuning: Tuning) -> None:
     shown = np.where(np.isfinite(above), np.minimum(above, 1.0), np.nan) ** 0.5  # most of the grid is near the winner
     panel.imshow(np.ma.masked_invalid(shown), cmap=shades, vmin=0, vmax=1, aspect="auto", origin="lower")
     for i, j in np.ndindex(above.shape):
-        value = above[i, j]
+        value = float(above[i, j])
         color = "white" if np.isfinite(value) and shown[i, j] < 0.45 else _INK
         panel.text(j, i, _above(value), ha="center", va="center", fontsize=6.5, color=color, in_layout=False)
     place = (columns.index(tuning.steps[second]) - 0.5, rows.index(tuning.steps[first]) - 0.5)
@@ -371,9 +371,7 @@ def _foot(figure: Figure, panel: Axes | None, text: str) -> None:
     """Below the panels: one legend for all of them, and a small line of facts."""
     height = figure.get_figheight()
     room = (0.22 if panel is None else 0.55) / height
-    engine = figure.get_layout_engine()
-    if engine is not None:
-        engine.set(rect=(0, room, 1, 1 - room))
+    figure.set_layout_engine("constrained", rect=(0, room, 1, 1 - room))
     figure.text(0.012, 0.07 / height, text, fontsize=7.5, color=_QUIET, in_layout=False)
     if panel is not None:
         handles, labels = panel.get_legend_handles_labels()
