@@ -196,7 +196,7 @@ def draw_tuning(tuning: Tuning | Mapping[str, Tuning], path: str | Path) -> list
         (_grid if len(one.axes) == 2 else _line)(panel, one)
         panel.set_title(f"{one.method}: MSE {one.score:.3g}", loc="left", fontsize=10, color=_INK)
         panel.tick_params(which="both", color="#bbbbbb", labelcolor=_QUIET, labelsize=8, length=2)
-    _foot(figure, None, "Final MSE above that of the winner (framed); div.: diverged.")
+    _foot(figure, None, "Percent above the MSE of the winner (framed); div.: diverged.")
     return _save(figure, path)
 
 
@@ -239,13 +239,15 @@ def _grid(panel: Axes, tuning: Tuning) -> None:
     shades.set_bad("#d9d9d9")
     shown = np.where(np.isfinite(above), np.minimum(above, 1.0), np.nan) ** 0.5  # most of the grid is near the winner
     panel.imshow(np.ma.masked_invalid(shown), cmap=shades, vmin=0, vmax=1, aspect="auto", origin="lower")
+    size = min(7.0, 62 / len(columns))  # an extended grid has narrow cells
     for i, j in np.ndindex(above.shape):
         value = float(above[i, j])
         color = "white" if np.isfinite(value) and shown[i, j] < 0.45 else _INK
-        panel.text(j, i, _above(value), ha="center", va="center", fontsize=6.5, color=color, in_layout=False)
+        panel.text(j, i, _above(value), ha="center", va="center", fontsize=size, color=color, in_layout=False)
     place = (columns.index(tuning.steps[second]) - 0.5, rows.index(tuning.steps[first]) - 0.5)
     panel.add_patch(Rectangle(place, 1, 1, fill=False, edgecolor=_STYLES[1].color, linewidth=2.2, zorder=5))
-    panel.set_xticks(range(len(columns)), [f"{value:.3g}" for value in columns])
+    turned = 60 if len(columns) > 9 else 0
+    panel.set_xticks(range(len(columns)), [f"{value:.3g}" for value in columns], rotation=turned)
     panel.set_yticks(range(len(rows)), [f"{value:.3g}" for value in rows])
     panel.set_xlabel(second, color=_INK)
     panel.set_ylabel(first, color=_INK)
@@ -254,12 +256,12 @@ def _grid(panel: Axes, tuning: Tuning) -> None:
 
 
 def _above(value: float) -> str:
-    """How far above the winner, short enough for a cell."""
+    """Percent above the winner, short enough for a cell."""
     if not np.isfinite(value):
         return "div."
     if value > 9:
         return f"×{value + 1:.0f}" if value < 99 else ">×100"
-    return "best" if value == 0 else f"+{100 * value:.0f}%" if value >= 0.095 else f"+{100 * value:.1f}%"
+    return "best" if value == 0 else f"+{100 * value:.0f}" if value >= 0.095 else f"+{100 * value:.1f}"
 
 
 def _line(panel: Axes, tuning: Tuning) -> None:
@@ -361,7 +363,7 @@ def _figure(width: float, height: float, title: str = "") -> Figure:
     from matplotlib.figure import Figure
 
     # Not pyplot's: nothing to close, no display, no settings touched.
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=(width, height), dpi=_DPI, layout="constrained")
     if title:
         figure.suptitle(title, x=0.012, ha="left", fontsize=12, fontweight="bold", color=_INK)
     return figure
@@ -383,10 +385,14 @@ def _foot(figure: Figure, panel: Axes | None, text: str) -> None:
 
 
 def _save(figure: Figure, path: str | Path) -> list[Path]:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_pdf import FigureCanvasPdf
+
     stem = str(path).removesuffix(".png").removesuffix(".pdf")
     written = [Path(f"{stem}.png"), Path(f"{stem}.pdf")]
     written[0].parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(written[0], dpi=_DPI)
+    # The canvases themselves, not savefig: that one draws everything a first time to no purpose.
+    FigureCanvasAgg(figure).print_png(written[0])
     figure.set_layout_engine("none")  # it is laid out: the second file need not do it again
-    figure.savefig(written[1], metadata={"CreationDate": None})  # the same numbers make the same file
+    FigureCanvasPdf(figure).print_pdf(written[1], metadata={"CreationDate": None})  # same numbers, same file
     return written
