@@ -176,7 +176,7 @@ def test_pieces_are_not_computed_twice(tmp_path):
 @needs_data
 def test_a_set_is_run_once_and_then_remembered(tmp_path, monkeypatch):
     setting = SETTINGS["air-quality"]
-    plan = Plan(seeds=(0,), algorithms=("ODKLA", "QC-ODKLA", "Local"), max_rows=500, data_dir=str(DATA))
+    plan = Plan(seeds=(0,), algorithms=("ODKLA", "QC-ODKLA", "Local"), max_rows=2000, data_dir=str(DATA))
     pieces = Pieces(tmp_path)
     told = []
     tunings = tuned(pieces, plan, setting, told.append)

@@ -27,7 +27,7 @@ from laconic.trace import Trace
 #: Agents that see different regions, where collaboration is what matters.
 HETEROGENEOUS = ("sorted-by-target", "sorted-by-feature:0")
 
-_QUICK_ROWS, _QUICK_SEEDS = 2_000, 2
+_QUICK_ROWS, _QUICK_SEEDS = 6_000, 2
 _SATURATING = {"air-quality": (0.02, 0.2, 2.0), "energy": (0.002, 0.02, 2.0)}
 _OTHERWISE_SATURATING = (0.002, 0.02, 2.0)
 
@@ -60,7 +60,7 @@ def reproduce(
     seeds : int
         Seeds 0 .. seeds - 1: each decides the shuffle, the frequencies and the graph.
     quick : bool
-        At most 2000 rows of each set and two seeds: a look in under a minute.
+        At most 6000 rows of each set and two seeds: a look in under a minute.
     progress : bool
         Show a progress bar with the time left.
 
