@@ -1,0 +1,90 @@
+"""``laconic info``: versions, folders, and whether the compiled engine works and how fast."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import time
+from importlib.metadata import PackageNotFoundError, version
+
+from laconic.cli.options import Commands, add_data_dir, describe
+
+_ABOUT = "\nVersions, data folders, and a short test of the compiled engine."
+_EXAMPLES = "\nexample:\n  laconic info"
+
+_NEEDED = ("numpy", "numba", "scipy", "networkx", "scikit-learn", "polars", "matplotlib")
+_OPTIONAL = ("pooch", "river", "eclipse-zenoh", "mpi4py", "starlette")
+_ROUNDS, _AGENTS, _INPUTS, _FREQUENCIES = 4000, 10, 10, 50
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    listed = {"info": {"help": "versions, folders, and a test of the engine"}, "doctor": {}}
+    for name, options in listed.items():  # two names for one thing; without a help text a name is not listed
+        parser = commands.add_parser(name, **options, **describe(_ABOUT, _EXAMPLES))
+        add_data_dir(parser)
+        parser.set_defaults(command=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print it; 1 if the compiled engine does not work."""
+    import laconic
+    from laconic import data
+    from laconic.cli.words import facts
+    from laconic.data import files
+
+    folder = files.folder(arguments.data_dir)
+    known = [data.info(name) for name in data.names()]
+    missing = [e.name for e in known if e.files and files.find(e.files, arguments.data_dir, prefer=e.name) is None]
+    system = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    at_hand = f"{len(known) - len(missing)} of {len(known)} sets at hand"
+    works, engine = _engine()
+    print(
+        facts(
+            [
+                ("laconic", f"{laconic.__version__} on {system}"),
+                ("with", ", ".join(f"{name} {_version(name)}" for name in _NEEDED)),
+                ("extras", ", ".join(f"{name} {_version(name) or '(not installed)'}" for name in _OPTIONAL)),
+                ("data", f"{folder}: {at_hand}" + (f"; missing: {', '.join(missing)}" if missing else "")),
+                ("cache", str(files.cache())),
+                ("engine", engine),
+            ]
+        )
+    )
+    return 0 if works else 1
+
+
+def _engine() -> tuple[bool, str]:
+    """Whether the compiled engine runs and gives what the reference gives, and its time a sample."""
+    import numpy as np
+
+    import laconic as lc
+    from laconic.cli.words import patience
+
+    random = np.random.default_rng(0)
+    X = random.uniform(size=(_ROUNDS, _AGENTS, _INPUTS))
+    y = np.sin(X.sum(axis=2))
+    features = lc.RandomFeatures.gaussian(_INPUTS, _FREQUENCIES)
+    run = (lc.QCODKLA(), features, lc.Network.ring(_AGENTS))
+    try:
+        with patience("compiling, once for each installation; this takes about ten seconds."):
+            compiled = lc.simulate(*run, X[:100], y[:100], engine="compiled")
+        reference = lc.simulate(*run, X[:100], y[:100], engine="reference")
+        gap = float(np.abs(compiled.predictions - reference.predictions).max())
+        start = time.perf_counter()
+        lc.simulate(*run, X, y, engine="compiled")
+        each = (time.perf_counter() - start) / y.size
+    except Exception as error:  # whatever is broken, the doctor has to say so
+        return False, f"the compiled engine does not work: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    if not gap < 1e-6:
+        return False, f"the compiled engine is wrong: its predictions differ from the reference's by {gap:.2g}"
+    what = f"QC-ODKLA, {_AGENTS} agents, {_INPUTS} inputs, {_FREQUENCIES} frequencies"
+    return True, f"compiled, works: {1e9 * each:.0f} ns a sample ({what}); agrees with the reference to {gap:.1g}"
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""

@@ -1,0 +1,194 @@
+"""Options: a parser that complains in one sentence, the types of what is typed, and the options of all data."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+import textwrap
+from collections.abc import Callable
+from typing import Any, NoReturn, final
+
+_CHOICE = re.compile(r"argument (\S+): invalid choice: (.+?) \(choose from (.+)\)$")
+
+#: What ``add_parser`` is called on; argparse keeps the name of its class to itself.
+Commands = Any
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Words with a hyphen, names of learners above all, stay whole; commands are listed without a heading."""
+
+    def _format_action(self, action: argparse.Action) -> str:
+        if isinstance(action, argparse._SubParsersAction):
+            return "".join(super(_Formatter, self)._format_action(part) for part in action._get_subactions())
+        return super()._format_action(action)
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
+
+
+@final
+class Parser(argparse.ArgumentParser):
+    """argparse, but an error is one sentence, and options are written in full."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"allow_abbrev": False, **options})
+
+    def help(self, arguments: argparse.Namespace) -> int:
+        """The command of a parser that was given none."""
+        self.print_help()
+        return 0
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, and where help is to be found."""
+        found = _CHOICE.match(message)
+        if found:
+            name, got, known = found[1], found[2].strip("'\""), re.findall(r"[\w-]+", found[3])
+            message = f"{name} {_complaint(known, got)}"
+        message = message.removeprefix("argument ").replace(": must", " must").rstrip(".")
+        ending = "" if message.endswith("?") else "."
+        self.exit(2, f"laconic: {message}{ending} (See `{self.prog} --help`.)\n")
+
+
+def describe(about: str, examples: str) -> dict[str, Any]:
+    """Description and examples as they are written, line by line."""
+    return {
+        "description": about.strip("\n"),
+        "epilog": examples.strip("\n"),
+        "formatter_class": _Formatter,
+    }
+
+
+def number(text: str) -> float:
+    """A number."""
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number, got {text!r}") from None
+
+
+def whole(text: str) -> int:
+    """A whole number."""
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}") from None
+
+
+def span(text: str) -> str | tuple[float, float]:
+    """A quantizer's range: "adaptive", "x" for [-x, x), or "u,v"."""
+    if text.lower() == "adaptive":
+        return "adaptive"
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if len(numbers) == 1:
+        return -numbers[0], numbers[0]
+    if len(numbers) != 2:
+        raise argparse.ArgumentTypeError(f"must be 'adaptive', a number X for [-X, X), or U,V; got {text!r}")
+    return numbers[0], numbers[1]
+
+
+def one_of(*names: str) -> Callable[[str], str]:
+    """One of some names, whatever the case of its letters."""
+    known = {name.lower(): name for name in names}
+
+    def check(text: str) -> str:
+        if text.lower().replace("_", "-") not in known:
+            raise argparse.ArgumentTypeError(_complaint(list(names), text))
+        return known[text.lower().replace("_", "-")]
+
+    return check
+
+
+def some_of(*names: str) -> Callable[[str], tuple[str, ...]]:
+    """Some of the names, with commas between them."""
+    one = one_of(*names)
+    return lambda text: tuple(one(part.strip()) for part in text.split(",") if part.strip())
+
+
+def _complaint(known: list[str], got: str) -> str:
+    near = difflib.get_close_matches(got.lower(), [name.lower() for name in known], n=1, cutoff=0.5)
+    hint = next((f". Did you mean {name!r}?" for name in known if near and name.lower() == near[0]), "")
+    return f"must be one of {', '.join(known)}; got {got!r}{hint}"
+
+
+def add_data_dir(parser: Any) -> None:
+    """Where raw files lie."""
+    parser.add_argument(
+        "--data-dir",
+        metavar="DIR",
+        help="folder with the raw files (default: the environment variable LACONIC_DATA, else the user's cache)",
+    )
+
+
+def add_file_options(parser: Any) -> None:
+    """What a file of one's own needs to be told."""
+    parser.add_argument("--target", metavar="COL", help="the column to predict, by name or index (default: the last)")
+    parser.add_argument(
+        "--missing",
+        type=one_of("refuse", "drop"),
+        default="refuse",
+        metavar="WHAT",
+        help="'drop' leaves out rows with missing cells; by default they are an error",
+    )
+
+
+def add_protocol(parser: Any) -> None:
+    """Which rows and columns of the paper's sets."""
+    parser.add_argument(
+        "--protocol",
+        type=one_of("prepared", "paper"),
+        default="prepared",
+        metavar="NAME",
+        help="rows and columns of the paper's sets: 'prepared' (default) or 'paper'; see `laconic data info NAME`",
+    )
+
+
+def add_stream_options(parser: argparse.ArgumentParser) -> None:
+    """From data to what agents see: rows, scaling, dealing, network, features."""
+    parser.add_argument(
+        "data",
+        nargs="?",
+        default="synthetic",
+        metavar="DATA",
+        help="a name from `laconic data list`, or a CSV, Parquet or ARFF file (default: synthetic)",
+    )
+    group = parser.add_argument_group("data")
+    add_file_options(group)
+    group.add_argument("--rows", type=whole, metavar="N", help="take the first N rows (default: all)")
+    add_protocol(group)
+    group.add_argument(
+        "--scale",
+        type=one_of("column", "matrix", "running"),
+        metavar="HOW",
+        help="to [0, 1] by each column (default), by the whole matrix (default for the paper's sets under 'prepared'), "
+        "or 'running': by what has been seen so far, without peeking",
+    )
+    group.add_argument(
+        "--partition",
+        default="shuffled",
+        metavar="HOW",
+        help="who gets which rows: shuffled (default), time, time-stretches, sorted-by-target, sorted-by-feature:K, "
+        "uneven",
+    )
+    add_data_dir(group)
+    group = parser.add_argument_group("agents, network and features")
+    group.add_argument("--agents", type=whole, metavar="N", help="number of agents (default: 5, or the paper's)")
+    group.add_argument(
+        "--network",
+        default="random",
+        metavar="KIND",
+        help="random[:P] (default), ring, path, star, complete, grid[:RxC], geometric[:RADIUS], small-world[:K], or a "
+        "file (GraphML, GML, or two names a line)",
+    )
+    group.add_argument(
+        "--bandwidth",
+        type=number,
+        metavar="X",
+        help="of the Gaussian kernel (default: the median distance of two inputs, or the paper's)",
+    )
+    group.add_argument(
+        "--frequencies", type=whole, default=50, metavar="L", help="random frequencies; a model has 2L numbers (50)"
+    )

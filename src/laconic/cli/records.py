@@ -1,0 +1,89 @@
+"""What ``laconic run --out`` leaves behind: the trace, its picture, and every parameter."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import laconic
+from laconic.cli.results import Result
+
+
+def write(folder: Path, result: Result, arguments: argparse.Namespace) -> None:
+    """The trace, its picture, and every parameter."""
+    result.trace.save(folder / "trace.npz")
+    _draw(result).savefig(folder / "picture.png", dpi=150)
+    (folder / "run.json").write_text(json.dumps(_about(result, arguments), indent=2, default=str) + "\n")
+
+
+def _draw(result: Result) -> Any:
+    """Error against rounds, messages and bits, with the twin that never speaks as the level to beat."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10.5, 3.7), layout="constrained")
+    traces = {result.learner.name: result.trace}
+    if result.speaks and not result.alone.diverged:
+        traces["Local"] = result.alone
+    for name, trace in traces.items():
+        if result.source.binary:
+            # With 0 and 1 for wrong and right signs, the mean squared error is the error rate.
+            labels = np.where(np.isnan(trace.labels), np.nan, trace.labels > 0)
+            trace = dataclasses.replace(trace, predictions=(trace.predictions > 0).astype(float), labels=labels)
+        trace.plot(name, figure)
+    if result.source.binary:
+        figure.axes[0].set_ylabel("error rate so far")
+    return figure
+
+
+def _about(result: Result, arguments: argparse.Namespace) -> dict[str, Any]:
+    source, stream = result.source, result.stream
+    parameters = {name: value for name, value in result.learner.parameters().items() if name != "channel"}
+    channel = result.learner.channel
+    return {
+        "laconic": laconic.__version__,
+        "data": {
+            "name": source.dataset.name,
+            "given": str(arguments.data),
+            "rows": len(source.dataset),
+            "inputs": list(source.dataset.names),
+            "target": source.dataset.target,
+            "classes": source.dataset.classes,
+            "protocol": source.dataset.protocol,
+            "missing": arguments.missing,
+            "scale": source.scale,
+            "partition": source.partition,
+        },
+        "seed": arguments.seed,
+        "rounds": len(stream.y),
+        "network": {
+            "kind": source.network,
+            "agents": stream.network.n_agents,
+            "names": list(stream.network.names),
+            "edges": stream.network.edges.tolist(),
+        },
+        "features": {
+            "kernel": "gaussian",
+            "frequencies": source.n_frequencies,
+            "bandwidth": source.setting.bandwidth,
+            "bandwidth_from": source.bandwidth_from,
+        },
+        "learner": {"name": result.learner.name, **{name: _plain(value) for name, value in parameters.items()}},
+        "channel": None
+        if channel is None
+        else {"censor": _fields(channel.censor), "quantizer": _fields(channel.quantizer)},
+        "result": result.numbers,
+    }
+
+
+def _fields(part: Any) -> dict[str, Any] | None:
+    return None if part is None else dataclasses.asdict(part)
+
+
+def _plain(value: Any) -> Any:
+    """Losses by their names, constant schedules by their values, numbers and words as they are."""
+    return getattr(value, "name", None) or getattr(value, "value", value)

@@ -1,0 +1,113 @@
+"""``laconic run``: one learner on one data set, and what talking bought."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from laconic.cli.options import Commands, add_stream_options, describe, number, one_of, span, whole
+
+LEARNERS = ("qc-odkla", "odkla", "dokl", "rff-dokl", "local")
+
+_ABOUT = """
+Run a learner at every agent of a network and print what it cost and brought:
+its error beside that of agents that never speak, and beside a constant guess.
+Every prediction is made before its label is learned from."""
+
+_EXAMPLES = """
+examples:
+  laconic run
+  laconic run my.csv --target price --agents 10 --network ring
+  laconic run my.csv --learner odkla --rho 0.2 --eta 1.5 --out results
+  laconic run air-quality --partition sorted-by-target --data-dir raw
+  laconic run electricity --loss logistic --partition time --scale running"""
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "run", help="run a learner on data", usage="laconic run [DATA] [option ...]", **describe(_ABOUT, _EXAMPLES)
+    )
+    add_stream_options(parser)
+    group = parser.add_argument_group("learner")
+    group.add_argument(
+        "--learner",
+        type=one_of(*LEARNERS),
+        default="qc-odkla",
+        metavar="NAME",
+        help=f"{', '.join(LEARNERS)} (default: qc-odkla)",
+    )
+    group.add_argument(
+        "--loss",
+        type=one_of("squared", "logistic", "hinge"),
+        metavar="NAME",
+        help="squared, logistic or hinge (default: squared for numbers, logistic for two classes)",
+    )
+    group.add_argument("--rho", type=number, metavar="X", help="penalty on disagreement (0.5; 0.1 for classes)")
+    group.add_argument(
+        "--eta", type=number, metavar="X", help="weight of the past: larger, slower (2; 0.5 for classes)"
+    )
+    group.add_argument("--step", type=number, metavar="X", help="step of rff-dokl and local (0.25; 1 for classes)")
+    group.add_argument("--regularization", type=number, metavar="X", help="lambda of the ridge (0.0001)")
+    group = parser.add_argument_group("channel", "qc-odkla censors and quantizes; others do what is asked for here")
+    group.add_argument(
+        "--alpha", type=number, metavar="X", help="censor below alpha beta^t: first threshold (0.2, or the paper's)"
+    )
+    group.add_argument("--beta", type=number, metavar="X", help="and its decay a round (0.9995, or the paper's)")
+    group.add_argument("--bits", type=whole, metavar="B", help="bits an entry, 1 to 16 (3)")
+    group.add_argument(
+        "--range",
+        type=span,
+        metavar="R",
+        help="of the quantizer: adaptive (default), X for [-X, X), or U,V (written --range=-0.1,0.3)",
+    )
+    group = parser.add_argument_group("output")
+    group.add_argument("--seed", type=whole, default=0, metavar="S", help="decides shuffle, frequencies and graph (0)")
+    group.add_argument("--out", metavar="DIR", help="leave trace.npz, picture.png and run.json there")
+    group.add_argument("--progress", action="store_true", help="show a progress bar")
+    parser.set_defaults(command=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do it."""
+    import dataclasses
+
+    from laconic.cli.inputs import prepare
+    from laconic.cli.learners import local_twin, make_learner
+    from laconic.cli.records import write
+    from laconic.cli.results import Result
+    from laconic.cli.words import patience
+    from laconic.engine import simulate, sweep
+
+    source = prepare(arguments, arguments.loss)
+    learner = make_learner(arguments, source.setting, source.loss)
+    stream = source.stream(arguments.seed)
+    folder = _folder(arguments.out)
+    data = (stream.features, stream.network, stream.X, stream.y)
+    with patience("compiling, once for each installation; this takes about ten seconds."):
+        simulate(learner, *data[:2], stream.X[:1], stream.y[:1])  # so that the time below is that of the run alone
+    trace = simulate(learner, *data, progress=arguments.progress)
+    # The scores of everybody's model on everybody's data cost far more than the run: they are not in its time.
+    twin = local_twin(learner, stream.network)
+    both = sweep({"learner": learner, "local": twin}, *data, collective=True)
+    together = both["learner"]
+    trace = dataclasses.replace(
+        trace, collective_square=together.collective_square, collective_loss=together.collective_loss
+    )
+    result = Result(source, learner, stream, trace, twin, both["local"])
+    print(result)
+    if folder is not None:
+        write(folder, result, arguments)
+        print(f"\nwritten to {folder}: trace.npz, picture.png, run.json")
+    return 0
+
+
+def _folder(out: str | None) -> Path | None:
+    """The folder of ``--out``, made before any work is done for it."""
+    if out is None:
+        return None
+    folder = Path(out).expanduser()
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"--out must name a folder, and {out!r} is a file.")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

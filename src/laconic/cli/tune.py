@@ -1,0 +1,195 @@
+"""``laconic tune``: the best steps of some algorithms for one data set, by grid search."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import shlex
+from typing import TYPE_CHECKING
+
+from laconic.cli.options import Commands, Parser, add_stream_options, describe, number, some_of, whole
+from laconic.experiments.settings import METHODS
+
+if TYPE_CHECKING:
+    from laconic.experiments.settings import Setting
+    from laconic.experiments.tuning import Point, Tuning
+
+_USUAL = ("ODKLA", "QC-ODKLA", "RFF-DOKL", "Local")
+
+_ABOUT = """
+Find the step sizes with the smallest mean squared error, by a grid for each
+algorithm. A winner on the edge of its grid extends the grid. --prefix 0.1 looks
+at the first tenth of the rounds only, as one could in the field."""
+
+_EXAMPLES = """
+examples:
+  laconic tune my.csv --target price --algorithm ODKLA
+  laconic tune air-quality --algorithm ODKLA,Local --seeds 3 --prefix 0.1"""
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "tune", help="find the best step sizes", usage="laconic tune [DATA] [option ...]", **describe(_ABOUT, _EXAMPLES)
+    )
+    add_stream_options(parser)
+    group = parser.add_argument_group("tuning")
+    group.add_argument(
+        "--algorithm",
+        type=some_of(*METHODS),
+        default=_USUAL,
+        metavar="NAMES",
+        help=f"some of {', '.join(METHODS)}, with commas between them (default: {','.join(_USUAL)})",
+    )
+    group.add_argument("--seeds", type=whole, default=5, metavar="N", help="average over the seeds 0 to N-1 (5)")
+    group.add_argument(
+        "--prefix", type=number, default=1.0, metavar="SHARE", help="use the first share of the rounds only (1)"
+    )
+    group.add_argument(
+        "--alpha", type=number, metavar="X", help="censoring of QC- and C-ODKLA: first threshold (0.2, or the paper's)"
+    )
+    group.add_argument("--beta", type=number, metavar="X", help="and its decay a round (0.9995, or the paper's)")
+    parser.set_defaults(command=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do it."""
+    from tqdm import tqdm
+
+    from laconic.cli.inputs import prepare
+    from laconic.cli.words import count, facts, plural
+    from laconic.experiments.methods import methods
+    from laconic.experiments.tuning import tune
+
+    _check(arguments)
+    source = prepare(arguments, "squared")
+    setting, seeds = source.setting, range(arguments.seeds)
+    n_rounds = len(source.stream(0).head(arguments.prefix).y)  # says what is wrong before the bar appears
+    with tqdm(desc="tuning", unit=" runs", disable=None, leave=False) as bar:
+        found = tune(
+            methods(setting, arguments.algorithm),
+            lambda: (source.stream(seed) for seed in seeds),
+            prefix=arguments.prefix,
+            tick=bar.update,
+        )
+    rounds = plural(n_rounds, "round") + (f" (the first {arguments.prefix:.3g})" if arguments.prefix < 1 else "")
+    print(
+        facts(
+            [
+                (
+                    "data",
+                    f"{source.dataset.name}: {plural(len(source.dataset), 'row')}, target {source.dataset.target}",
+                ),
+                ("runs", f"{plural(setting.n_agents, 'agent')}, {rounds}, {plural(len(seeds), 'seed')}"),
+                (
+                    "kernel",
+                    f"{source.n_frequencies} frequencies, bandwidth {setting.bandwidth:g} ({source.bandwidth_from})",
+                ),
+            ]
+        )
+    )
+    for tuning in found.values():
+        print(f"\n{describe_tuning(tuning)}")
+    best = min(found.values(), key=lambda tuning: tuning.score)
+    tried = sum(len(tuning.table) for tuning in found.values())
+    print(f"\n{count(tried)} points tried. The best of all is {best.method}:\n  {_command(arguments, best, setting)}")
+    return 0
+
+
+def describe_tuning(tuning: Tuning) -> str:
+    """Grid, winner and neighbours of one algorithm."""
+    from laconic.cli.words import paragraph
+
+    if not math.isfinite(tuning.score):
+        return f"{tuning.method}: diverged at every point of its grid; is the target scaled to [0, 1]?"
+    near = sorted(tuning.neighbours().items(), key=lambda item: item[1])
+    grew = f", after its grid grew {tuning.extended} times" if tuning.extended > 1 else ""
+    grew = ", after its grid grew once" if tuning.extended == 1 else grew
+    edge = "; it lies on the edge of its grid all the same" if tuning.on_edge() else ""
+    winner = f"{tuning.method}: {_steps(tuning.steps)} with mse {tuning.score:.4g}{grew}{edge}"
+    others = "; ".join(
+        f"{_steps(dict(zip(tuning.steps, point, strict=True)))}: {_worse(score, tuning.score)}" for point, score in near
+    )
+    return f"{paragraph(winner, 2)}\n{_grid(tuning)}\n{paragraph(f'  beside it: {others}', 4)}"
+
+
+def _grid(tuning: Tuning) -> str:
+    """All scores, the winner in brackets: rho downwards and eta across, or steps across."""
+    from laconic.cli.words import table, width
+
+    exponent = math.floor(math.log10(tuning.score)) if tuning.score > 0 else 0
+    exponent = 0 if -2 <= exponent <= 2 else exponent
+    names = list(tuning.axes)
+    across = names[-1]
+    winner = tuple(tuning.steps.values())
+
+    def cell(point: Point) -> str:
+        score = tuning.table.get(point, math.nan)
+        text = "x" if math.isinf(score) else "" if math.isnan(score) else f"{score / 10.0**exponent:.4g}"
+        return f"[{text}]" if point == winner else f"{text} "
+
+    columns = tuning.axes[across]
+    downs: list[tuple[float, ...]] = [(value,) for value in tuning.axes[names[0]]] if len(names) == 2 else [()]
+    cells = {value: [cell((*down, value)) for down in downs] for value in columns}
+    first = [f"  {names[0]} {down[0]:.3g}" if down else "  mse" for down in downs]
+    shown = _that_fit(
+        {v: max(len(c) for c in (f"{v:.3g} ", *cells[v])) + 2 for v in columns},
+        winner[-1],
+        width() - max(map(len, first)),
+    )
+    rows = [[f"  {across}", *(f"{value:.3g} " for value in shown)]]
+    rows += [[first[k], *(cells[value][k] for value in shown)] for k in range(len(downs))]
+    remarks = [f"mse in units of 1e{exponent}"] if exponent else []
+    remarks += ["x: diverged"] if any(math.isinf(score) for score in tuning.table.values()) else []
+    remarks += [f"{len(columns) - len(shown)} columns left out"] if len(shown) < len(columns) else []
+    grid = table(rows, "<" + ">" * len(shown))
+    return grid + (f"\n  ({'; '.join(remarks)})" if remarks else "")
+
+
+def _that_fit(widths: dict[float, int], winner: float, room: int) -> list[float]:
+    """As many columns around the winner as the terminal is wide."""
+    shown = list(widths)
+    while len(shown) > 1 and sum(widths[value] for value in shown) > room:
+        place = shown.index(winner)
+        shown.pop(0 if place > len(shown) - 1 - place else -1)
+    return shown
+
+
+def _steps(steps: dict[str, float]) -> str:
+    return ", ".join(f"{name} {value:.3g}" for name, value in steps.items())
+
+
+def _worse(score: float, best: float) -> str:
+    return "diverged" if math.isinf(score) else f"+{score / best - 1:.1%}" if best else f"{score:.4g}"
+
+
+def _command(arguments: argparse.Namespace, best: Tuning, setting: Setting) -> str:
+    """The run that uses the winner. C- and Q-ODKLA are ODKLA with one half of the channel."""
+    from laconic.experiments.settings import BITS
+
+    parser = Parser()
+    add_stream_options(parser)
+    usual = vars(parser.parse_args([]))
+    options = {name: getattr(arguments, name) for name in usual if name != "data"}
+    options = {name: value for name, value in options.items() if value != usual[name]}
+    if best.method == "C-ODKLA":
+        options |= {"alpha": setting.alpha, "beta": setting.beta}
+    elif best.method == "QC-ODKLA":
+        options |= {
+            name: getattr(arguments, name) for name in ("alpha", "beta") if getattr(arguments, name) is not None
+        }
+    elif best.method == "Q-ODKLA":
+        options["bits"] = BITS
+    learner = best.method.lower().removeprefix("c-").removeprefix("q-")
+    words = [f"--{name.replace('_', '-')} {shlex.quote(str(value))}" for name, value in options.items()]
+    steps = [f"--{name} {value:.6g}" for name, value in best.steps.items()]
+    return " ".join(["laconic run", shlex.quote(str(arguments.data)), *words, f"--learner {learner}", *steps])
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    if arguments.seeds < 1:
+        raise ValueError(f"--seeds must be at least 1, got {arguments.seeds}.")
+    if not 0 < arguments.prefix <= 1:
+        raise ValueError(f"--prefix must be a share of the rounds, above 0 and at most 1; got {arguments.prefix:g}.")
+    if not arguments.algorithm:
+        raise ValueError("--algorithm must name at least one algorithm.")
