@@ -1,0 +1,398 @@
+"""The report of a reproduction: one self-contained page, and a table with a row for each run.
+
+What is absent from the results (a quick run, fewer sets or algorithms) is said to be absent; nothing is made up.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import json
+import re
+from collections.abc import Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from laconic._files import written_whole
+from laconic.experiments import findings
+from laconic.experiments.batch import PUBLISHED
+from laconic.experiments.settings import (
+    BITS,
+    EDGE_PROBABILITY,
+    METHODS,
+    N_FREQUENCIES,
+    REGULARIZATION,
+    SETTINGS,
+)
+from laconic.experiments.tables import MARGINS, REFERENCE, mean_and_spread
+from laconic.experiments.tuning import Tuning
+
+Row = Mapping[str, Any]
+View = dict[str, Any]
+
+COLUMNS = (
+    "set", "partition", "agents", "algorithm", "seed", "mse", "global_mse", "bits", "sends", "seconds", "parameters",
+)  # fmt: skip
+
+_ENDS = ("Local RLS", "Centralised RLS")
+_ABSENT = "–"
+_PROTOCOLS = {
+    "prepared": "prepared: rows, columns and scaling (of the whole matrix) of the sets that the paper's counts fit",
+    "paper": "paper: the paper's words, every column scaled to [0, 1] on its own",
+}
+
+
+def write_summary(rows: Iterable[Row], folder: str | Path) -> Path:
+    """Write ``summary.csv``: a row for each run, its parameters as JSON; an empty score is that of a diverged run."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in rows:
+        cells = [row.get(column) for column in COLUMNS[:-1]]
+        writer.writerow([*cells, json.dumps(row.get("parameters", {}))])
+    return _write(Path(folder) / "summary.csv", text.getvalue())
+
+
+def write_report(results: Mapping[str, Any], folder: str | Path) -> Path:
+    """Write ``report.html``, one file with its figures inside that asks nothing of the network.
+
+    Parameters
+    ----------
+    results : dict
+        What ``reproduce`` returns; any part may be missing.
+    folder : path
+        Where to write, and where the figures lie that ``results["figures"]`` names.
+    """
+    folder = Path(folder)
+    environment = Environment(
+        loader=PackageLoader("laconic.experiments", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "number": _number, "milli": _milli, "count": _count, "percent": _percent, "bits": _bits, "seconds": _seconds,
+        "steps": _steps, "linked": _linked, "words": findings.words, "title_of": findings.title,
+    }  # fmt: skip
+    embed = partial(_embed, folder, results.get("figures") or {})
+    page = environment.get_template("report.html.jinja").render(
+        about=_about(results),
+        constants={"L": N_FREQUENCIES, "ridge": REGULARIZATION, "bits": BITS, "p": EDGE_PROBABILITY},
+        shows=findings.shows(results),
+        limits=findings.limits(results),
+        accuracy=_accuracy(results),
+        saving=_saving(results),
+        times=_times(results),
+        heterogeneous=_heterogeneous(results),
+        batch=_batch(results),
+        theory=_theory(results),
+        sets=_sets(results),
+        margins=MARGINS,
+        figure=embed,
+        further=_further(results),
+    )
+    return _write(folder / "report.html", page)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# What the sections show
+# --------------------------------------------------------------------------------------------------------------------
+
+
+def _about(results: Mapping[str, Any]) -> View:
+    about = dict(results.get("about") or {})
+    seeds = about.get("seeds") or []
+    sets = list(results.get("sets") or {})
+    chosen = [name for name in METHODS if name in (about.get("algorithms") or METHODS)]
+    command = ["laconic reproduce", f"--protocol {about.get('protocol', 'prepared')}"]
+    command += [f"--set {' '.join(sets)}"] if sets and set(sets) != set(SETTINGS) else []
+    command += [f"--algorithm {' '.join(chosen)}"] if len(chosen) < len(METHODS) else []
+    command += ["--quick"] if about.get("quick") else [f"--seeds {len(seeds)}"] if seeds else []
+    facts = {
+        "version": f"laconic {about['version']}" if about.get("version") else None,
+        "protocol": _PROTOCOLS.get(about.get("protocol", ""), about.get("protocol")),
+        "data": "at most 2000 rows of each set, evenly picked: a look, not a result" if about.get("quick") else None,
+        "seeds": ", ".join(map(str, seeds)) or None,
+        "algorithms": ", ".join(about.get("algorithms") or []) or None,
+        "started": about.get("started"),
+        "wall time": _seconds(about["seconds"]) if about.get("seconds") is not None else None,
+        "machine": about.get("machine"),
+        "software": ", ".join(
+            f"{name} {about[name.lower()]}" for name in ("Python", "NumPy", "numba") if about.get(name.lower())
+        ),
+    }
+    return {
+        "facts": {name: fact for name, fact in facts.items() if fact},
+        "command": " ".join(command),
+        "protocol": about.get("protocol"),
+        "n_seeds": len(seeds),
+        "compared": findings.comparable(results),
+    }
+
+
+def _accuracy(results: Mapping[str, Any]) -> View | None:
+    """Final MSE of every algorithm on every set, with the reference point and how far it is."""
+    rows = [row for row in results.get("rows") or [] if row["partition"] == "shuffled"]
+    own, everyone = (mean_and_spread(rows, column) for column in ("mse", "global_mse"))
+    gaps = findings.deviations(results)
+    sets = list(dict.fromkeys(row["set"] for row in rows))
+    cells: dict[str, dict[str, View]] = {}
+    for algorithm in _algorithms(rows):
+        for name in sets:
+            runs = [row for row in rows if (row["set"], row["algorithm"]) == (name, algorithm)]
+            if not runs:
+                continue
+            key = (name, "shuffled", algorithm)
+            gap = gaps.get((name, algorithm))
+            base = own.get((name, "shuffled", "ODKLA"))
+            cells.setdefault(algorithm, {})[name] = {
+                "mse": own.get(key),
+                "global_mse": everyone.get(key),
+                "against": own[key][0] / base[0] - 1 if base and base[0] and key in own else None,
+                "reference": REFERENCE.get(algorithm, {}).get(name),
+                "deviation": gap,
+                "off": gap is not None and not findings.within_tolerance(algorithm, gap),
+                "diverged": sum(row["mse"] is None for row in runs),
+                "runs": len(runs),
+            }
+    return {"sets": sets, "cells": cells} if cells else None
+
+
+def _saving(results: Mapping[str, Any]) -> list[View]:
+    """A line for each set: what quantization, censoring and both saved, the price, and where the censor is silent."""
+    lines = []
+    for name, one in (results.get("sets") or {}).items():
+        table = {entry["algorithm"]: entry for entry in one.get("communication") or []}
+        if "ODKLA" not in table:
+            continue
+        base = table["ODKLA"]
+        line: View = {"set": name, "bits": base["bits"], "silence": (one.get("censoring") or {}).get("QC-ODKLA")}
+        for algorithm in ("Q-ODKLA", "C-ODKLA", "QC-ODKLA"):
+            entry = table.get(algorithm)
+            line[algorithm] = entry and {"saved": entry["saved"], "price": entry["mse"] / base["mse"] - 1}
+        both, quantized = table.get("QC-ODKLA"), table.get("Q-ODKLA")
+        if both and quantized and both["bits"] and quantized["bits"]:
+            line["factors"] = (
+                base["bits"] / both["bits"],
+                base["bits"] / quantized["bits"],
+                quantized["bits"] / both["bits"],
+            )
+        lines.append(line)
+    return lines
+
+
+def _times(results: Mapping[str, Any]) -> View | None:
+    table = results.get("times") or []
+    if not table:
+        return None
+    cells: dict[str, dict[str, Row]] = {}
+    for entry in table:
+        cells.setdefault(entry["title"], {})[entry["algorithm"]] = entry
+    partial_sets = {
+        entry["title"]: entry["paper_seconds_in_proportion"] / entry["paper_seconds"]
+        for entry in table
+        if not 0.999 < entry["paper_seconds_in_proportion"] / entry["paper_seconds"] < 1.001
+    }
+    return {"algorithms": _algorithms(table), "cells": cells, "partial": partial_sets}
+
+
+def _heterogeneous(results: Mapping[str, Any]) -> View | None:
+    rows = [row for row in results.get("rows") or [] if row["partition"] != "shuffled"]
+    scores = mean_and_spread(rows, "global_mse")
+    algorithms = [a for a in _algorithms(rows) if any(key[2] == a for key in scores)]
+    lines = []
+    for name, partition in dict.fromkeys((row["set"], row["partition"]) for row in rows):
+        cells = {a: scores[name, partition, a] for a in algorithms if (name, partition, a) in scores}
+        ratio = cells["Local"][0] / cells["ODKLA"][0] if {"Local", "ODKLA"} <= set(cells) else None
+        lines.append({"set": name, "partition": partition, "cells": cells, "ratio": ratio})
+    return {"algorithms": algorithms, "lines": lines} if lines else None
+
+
+def _batch(results: Mapping[str, Any]) -> list[View]:
+    online = mean_and_spread([row for row in results.get("rows") or [] if row["partition"] == "shuffled"], "mse")
+    lines = []
+    for name, one in (results.get("sets") or {}).items():
+        if one.get("batch"):
+            own = online.get((name, "shuffled", "ODKLA"))
+            lines.append({"set": name, "published": PUBLISHED.get(name), "online": own and own[0], **one["batch"]})
+    return lines
+
+
+def _theory(results: Mapping[str, Any]) -> View:
+    """What each erratum's experiment gave, set by set."""
+    sets = results.get("sets") or {}
+    outcomes = {name: one.get("theory") or {} for name, one in sets.items()}
+    own, everyone = (mean_and_spread(results.get("rows") or [], column) for column in ("mse", "global_mse"))
+    parted = []
+    for name, partition, algorithm in own:
+        others = [(name, partition, "ODKLA"), (name, partition, "Local")]
+        if algorithm == "Local" and partition != "shuffled" and all(o in own and o in everyone for o in others):
+            ratios = [scores[others[1]][0] / scores[others[0]][0] for scores in (own, everyone)]
+            parted.append({"set": name, "partition": partition, "own": ratios[0], "everyone": ratios[1]})
+    return {
+        "steps": {name: t for name, t in outcomes.items() if t.get("printed") and t.get("growing")},
+        "tuned": {name: own[name, "shuffled", "ODKLA"][0] for name in sets if (name, "shuffled", "ODKLA") in own},
+        "lemma": {name: t["lemma"] for name, t in outcomes.items() if t.get("lemma")},
+        "saturation": {name: t["saturation"] for name, t in outcomes.items() if t.get("saturation")},
+        "ridge": {name: t["ridge"] for name, t in outcomes.items() if t.get("ridge")},
+        "regret": {name: _curves(t["regret"]) for name, t in outcomes.items() if t.get("regret")},
+        "parted": parted,
+        "censoring": {name: one["censoring"] for name, one in sets.items() if one.get("censoring")},
+    }
+
+
+def _curves(regret: Mapping[str, Any]) -> dict[str, View]:
+    """The last regret of each method, with the slopes."""
+    return {
+        name: {**curve, "last": curve["regret"][-1], "last_collective": curve["collective"][-1]}
+        for name, curve in regret.items()
+        if isinstance(curve, Mapping)
+    }
+
+
+def _sets(results: Mapping[str, Any]) -> list[View]:
+    learners: dict[str, dict[str, str]] = {}
+    for row in results.get("rows") or []:
+        said = (row.get("parameters") or {}).get("learner")
+        if said:
+            learners.setdefault(row["set"], {})[row["algorithm"]] = said
+    views = []
+    for name, one in (results.get("sets") or {}).items():
+        tunings = [_tuning(stored) for stored in (one.get("tuning") or {}).values()]
+        views.append(
+            {
+                "name": name,
+                "title": one.get("title", name),
+                "facts": {
+                    "rows": _count(one.get("rows")),
+                    "inputs": _count(one.get("inputs")),
+                    "agents N": one.get("n_agents", _ABSENT),
+                    "rounds T": _count(one.get("rounds")),
+                    "σ": _number(one.get("bandwidth")),
+                    "α, β": f"{_number(one.get('alpha'))}, {_number(one.get('beta'))}",
+                },
+                "description": one.get("description", ""),
+                "citation": one.get("citation", ""),
+                "tuning": tunings,
+                "communication": one.get("communication") or [],
+                "edges": one.get("edges") or {},
+                "learners": learners.get(name, {}),
+            }
+        )
+    return views
+
+
+def _tuning(stored: Mapping[str, Any]) -> View:
+    tuning = Tuning.from_json(stored)
+    near = {
+        ", ".join(f"{step} {_number(v)}" for step, v in zip(tuning.axes, point, strict=True)): score / tuning.score - 1
+        for point, score in tuning.neighbours().items()
+    }
+    return {
+        "method": tuning.method,
+        "steps": tuning.steps,
+        "score": tuning.score,
+        "near": near,
+        "axes": tuning.axes,
+        "extended": tuning.extended,
+        "on_edge": tuning.on_edge(),
+        "points": len(tuning.table),
+        "diverged": sum(not np.isfinite(score) for score in tuning.table.values()),
+    }
+
+
+def _further(results: Mapping[str, Any]) -> list[str]:
+    """Figures that no section above asks for."""
+    placed = {"heterogeneous"}
+    placed |= {f"{name}{kind}" for name in results.get("sets") or {} for kind in ("", "-tuning", "-regret", "-lemma")}
+    return [name for name in results.get("figures") or {} if name not in placed]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Numbers, words, files
+# --------------------------------------------------------------------------------------------------------------------
+
+
+def _algorithms(rows: Iterable[Row]) -> list[str]:
+    """The algorithms of the rows: the paper's order, then the two ends of the scale, then others."""
+    there = list(dict.fromkeys(row["algorithm"] for row in rows))
+    known = [name for name in (*METHODS, *_ENDS) if name in there]
+    return known + [name for name in there if name not in known]
+
+
+def _missing(value: object) -> bool:
+    return not isinstance(value, int | float) or not np.isfinite(value)
+
+
+def _number(value: Any, digits: int = 3) -> str:
+    """So many digits that count, never with an exponent where a person would not write one."""
+    if _missing(value):
+        return _ABSENT
+    if value == 0 or 1e-4 <= abs(value) < 1e6:
+        return np.format_float_positional(value, precision=digits, unique=False, fractional=False, trim="-")
+    return f"{value:.{digits}g}"
+
+
+def _milli(value: Any, digits: int = 3) -> str:
+    """In thousandths; a pair is a mean and its spread."""
+    if isinstance(value, tuple | list):
+        mean, spread = value
+        return f"{_number(1000 * mean, digits)} ± {_number(1000 * spread, 2)}"
+    return _ABSENT if _missing(value) else _number(1000 * value, digits)
+
+
+def _count(value: Any) -> str:
+    return _ABSENT if _missing(value) else f"{value:,.0f}".replace(",", "\u202f")
+
+
+def _percent(value: Any, form: str = ".1f") -> str:
+    return _ABSENT if _missing(value) else f"{100 * value:{form}}%"
+
+
+def _bits(value: Any) -> str:
+    if _missing(value):
+        return _ABSENT
+    for unit, name in ((1e9, "Gbit"), (1e6, "Mbit"), (1e3, "kbit")):
+        if value >= unit:
+            return f"{_number(value / unit)}\u00a0{name}"
+    return f"{_number(value)}\u00a0bit"
+
+
+def _seconds(value: Any) -> str:
+    if _missing(value):
+        return _ABSENT
+    if value >= 90:
+        return f"{value // 60:.0f}\u00a0min {value % 60:.0f}\u00a0s"
+    return f"{_number(value)}\u00a0s" if value >= 1 else f"{_number(1000 * value)}\u00a0ms"
+
+
+def _steps(steps: Mapping[str, float]) -> str:
+    symbols = {"rho": "ρ", "eta": "η", "step": "μ"}
+    return ", ".join(f"{symbols.get(name, name)} = {_number(value)}" for name, value in steps.items())
+
+
+def _linked(text: str) -> Markup:
+    """The text with its DOIs as links."""
+    return Markup(re.sub(r"doi:(10\.\S+)", r'<a href="https://doi.org/\1">doi:\1</a>', str(escape(text))))
+
+
+def _embed(folder: Path, figures: Mapping[str, str], name: str) -> str | None:
+    """The PNG of that name as a data address; None if there is none."""
+    path = folder / figures[name] if name in figures else None
+    if path is None or not path.is_file():
+        return None
+    return f"data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}"
+
+
+def _write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with written_whole(path) as file:
+        file.write(text.encode())
+    return path
