@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from laconic._draw import _FAINT, _INK, _QUIET, _STYLES, _draw_curve, _draw_reference, _dress, _Style
+from laconic._draw import _FAINT, _INK, _POINTS, _QUIET, _STYLES, _draw_curve, _draw_reference, _dress, _Style
 from laconic._validate import Array
 from laconic.experiments.settings import SETTINGS
 from laconic.experiments.tuning import Tuning
@@ -217,8 +217,9 @@ def _draw_method(panels: list[Axes], name: str, runs: Sequence[Trace], number: i
         for each in ([trace.sent for trace in runs], [trace.bits for trace in runs])
     )
     shown = rounds > length // _HEAD
+    few = np.unique(np.geomspace(length // _HEAD + 1, length, _POINTS).astype(int)) - 1
     panels[0].fill_between(
-        rounds[shown], (mean - spread)[shown], (mean + spread)[shown], color=style.color, alpha=0.12, linewidth=0
+        rounds[few], (mean - spread)[few], (mean + spread)[few], color=style.color, alpha=0.12, linewidth=0
     )
     for panel, cost in zip(panels, (rounds, messages, bits), strict=True):
         if cost[-1] > 0:

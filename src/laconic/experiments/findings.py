@@ -5,13 +5,13 @@ A sentence whose numbers are missing, because a run was quick or had fewer sets 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from laconic.experiments import words
 from laconic.experiments.settings import SETTINGS
 from laconic.experiments.tables import MARGINS, REFERENCE, mean_and_spread
+from laconic.experiments.words import each, exponents, join, known, percent, shares, some, span, times, title
 
 Results = Mapping[str, Any]
 Scores = dict[tuple[str, str, str], tuple[float, float]]
@@ -94,7 +94,8 @@ def _agreement(results: Results) -> Finding | None:
     return Finding(
         "Against the reference points",
         f"{agree} of {len(gaps)} reference points of an unrelated implementation are met within "
-        f"{USUAL_TOLERANCE:.0%} ({_tolerances()}). The largest deviation is {gaps[name, algorithm]:+.1%}, "
+        f"{USUAL_TOLERANCE:.0%} ({_tolerances()}). The largest deviation is "
+        f"{percent(gaps[name, algorithm], '+.1f')}, "
         f"of {algorithm} on {title(name)}.",
     )
 
@@ -115,7 +116,7 @@ def _closeness(scores: Scores) -> Finding | None:
     return Finding(
         "The paper's three that speak freely",
         f"RFF-DOKL, DOKL and ODKLA end within {gaps[widest]:.1%} of each other on "
-        f"{_each(len(gaps))}; they differ most on {title(widest)}. The paper calls them very close.",
+        f"{each(len(gaps))}; they differ most on {title(widest)}. The paper calls them very close.",
     )
 
 
@@ -125,7 +126,7 @@ def _price(scores: Scores) -> Finding | None:
         return None
     return Finding(
         "The price of saying less",
-        f"QC-ODKLA ends {_span(ratios.values())} ODKLA's mean squared error. The paper calls it comparable.",
+        f"QC-ODKLA ends {span(ratios.values())} ODKLA's mean squared error. The paper calls it comparable.",
     )
 
 
@@ -133,11 +134,11 @@ def _alone(scores: Scores) -> Finding | None:
     ratios = _ratios(scores, "Local", "ODKLA")
     if not ratios:
         return None
-    text = f"Local, which sends nothing, ends {_span(ratios.values())} ODKLA's error on shuffled data."
+    text = f"Local, which sends nothing, ends {span(ratios.values())} ODKLA's error on shuffled data."
     against = _ratios(scores, "Local", "QC-ODKLA")
     if against:
         better = [name for name, ratio in against.items() if ratio <= 1]
-        text += f" It is at least as accurate as QC-ODKLA on {_some(better, len(against))}."
+        text += f" It is at least as accurate as QC-ODKLA on {some(better, len(against))}."
     return Finding("What no communication would have given", text)
 
 
@@ -145,13 +146,13 @@ def _ends(scores: Scores) -> Finding | None:
     ratios = _ratios(scores, "ODKLA", "Centralised RLS")
     if not ratios:
         return None
-    text = f"ODKLA's error is {_times(ratios.values())} that of recursive least squares in one place."
+    text = f"ODKLA's error is {times(ratios.values())} that of recursive least squares in one place."
     alone = _ratios(scores, "Local RLS", "ODKLA")
     if alone:
         better = [name for name, ratio in alone.items() if ratio < 1]
         text += (
             " Recursive least squares by each agent alone, without a message, beats ODKLA on "
-            f"{_some(better, len(alone))}; it costs O(L²) a sample where ODKLA costs O(L)."
+            f"{some(better, len(alone))}; it costs O(L²) a sample where ODKLA costs O(L)."
         )
     return Finding("The two ends of the scale", text)
 
@@ -167,8 +168,8 @@ def _saving(results: Results) -> Finding | None:
     if not total:
         return None
     text = (
-        f"QC-ODKLA sends {_times(total)} fewer bits than ODKLA. Of that factor the quantizer alone gives "
-        f"{_times(quantizer)}, the censor {_times(censor)}."
+        f"QC-ODKLA sends {times(total)} fewer bits than ODKLA. Of that factor the quantizer alone gives "
+        f"{times(quantizer)}, the censor {times(censor)}."
     )
     silences = [
         one["censoring"]["QC-ODKLA"]
@@ -176,12 +177,12 @@ def _saving(results: Results) -> Finding | None:
         if (one.get("censoring") or {}).get("QC-ODKLA")
     ]
     if silences:
-        early = [entry["first_200"] for entry in silences if _known(entry["first_200"])]
-        late = [entry["after_200"] for entry in silences if _known(entry["after_200"])]
+        early = [entry["first_200"] for entry in silences if known(entry["first_200"])]
+        late = [entry["after_200"] for entry in silences if known(entry["after_200"])]
         text += (
-            f" The censor is silent early: {_shares(early)} of the slots of the first 200 rounds send" if early else ""
+            f" The censor is silent early: {shares(early)} of the slots of the first 200 rounds send" if early else ""
         )
-        text += f", {_shares(late)} of those after." if early and late else "." if early else ""
+        text += f", {shares(late)} of those after." if early and late else "." if early else ""
     return Finding("Where the saving comes from", text)
 
 
@@ -200,7 +201,7 @@ def _arrival(results: Results) -> Finding | None:
     if not parts:
         return None
     margins = ", ".join(f"{m:.0%}" for m in MARGINS[:-1]) + f" and {MARGINS[-1]:.0%}"
-    return Finding("Coming near", f"Within {margins} of ODKLA's final error come {_and(parts)}, on every seed.")
+    return Finding("Coming near", f"Within {margins} of ODKLA's final error come {join(parts)}, on every seed.")
 
 
 def _collaboration(results: Results) -> Finding | None:
@@ -209,15 +210,15 @@ def _collaboration(results: Results) -> Finding | None:
     for partition in dict.fromkeys(key[1] for key in scores):
         alone, quiet = (_ratios(scores, name, "ODKLA", partition) for name in ("Local", "QC-ODKLA"))
         if partition != _SHUFFLED and alone:
-            said = f"{words(partition)}: Local's global error is {_times(alone.values())} ODKLA's"
-            parts.append(said + (f", QC-ODKLA's {_times(quiet.values())}" if quiet else ""))
+            said = f"with rows {words.partition(partition)} Local's global error is {times(alone.values())} ODKLA's"
+            parts.append(said + (f", QC-ODKLA's {times(quiet.values())}" if quiet else ""))
     if not parts:
         return None
-    return Finding("Where collaboration matters", f"When agents see different data. {_capital('; '.join(parts))}.")
+    return Finding("Where collaboration matters", f"Agents that see different data: {'; '.join(parts)}.")
 
 
 def _speed(results: Results) -> Finding | None:
-    table = [entry for entry in results.get("times") or [] if _known(entry["ratio"])]
+    table = [entry for entry in results.get("times") or [] if known(entry["ratio"])]
     if not table:
         return None
     least = min(table, key=lambda entry: entry["ratio"])
@@ -237,8 +238,8 @@ def _steps(results: Results) -> Finding | None:
     tame = [name for name, outcome in growing.items() if not outcome["diverged"]]
     return Finding(
         "The theorem's steps",
-        f"As printed, η = ρ = 1/√T, they diverge on {_some(wild, len(printed))}; η = ρ = √T stay finite on "
-        f"{_some(tame, len(growing))}.",
+        f"As printed, η = ρ = 1/√T, they diverge on {some(wild, len(printed))}; η = ρ = √T stay finite on "
+        f"{some(tame, len(growing))}.",
     )
 
 
@@ -246,15 +247,15 @@ def _slopes(results: Results) -> Finding | None:
     slopes: dict[str, list[float]] = {}
     for outcome in _theory(results, "regret").values():
         for name, curve in outcome.items():
-            if isinstance(curve, Mapping) and _known(curve.get("slope")):
+            if isinstance(curve, Mapping) and known(curve.get("slope")):
                 slopes.setdefault(name, []).append(float(curve["slope"]))
     if not slopes:
         return None
-    parts = [f"{name} {_from_to(values, '.2f')}" for name, values in slopes.items()]
+    parts = [f"{exponents(values)} for {name}" for name, values in slopes.items()]
     return Finding(
         "The growth of regret",
-        f"Regret grows as T to the power of {_and(parts)}. The theorem's exponent is 0.50 for its own steps; the steps "
-        "here are constants, tuned for the length of the run, under which regret turns linear in the end.",
+        f"Fitted in log-log, regret grows with an exponent of {join(parts)}. The theorem's is 0.50 for its own steps; "
+        "the steps here are constants, tuned for the length of the run, under which regret turns linear in the end.",
     )
 
 
@@ -284,7 +285,7 @@ def _few(results: Results) -> Finding | None:
     return Finding(
         "Few draws",
         f"{len(seeds)} seed{'s' * (len(seeds) != 1)}: each draws the shuffle, the frequencies and the graph together. "
-        f"The standard deviation of ODKLA's error is {_shares(own.values())} of its mean, and a difference between "
+        f"The standard deviation of ODKLA's error is {shares(own.values())} of its mean, and a difference between "
         "methods that is smaller than that is seen only because all run on the same draws.",
     )
 
@@ -293,7 +294,7 @@ def _incomplete(results: Results) -> Finding | None:
     parts = []
     missing = [setting.title for name, setting in SETTINGS.items() if name not in results.get("sets", {})]
     if missing:
-        parts.append(f"Not run: {_and(missing)}.")
+        parts.append(f"Not run: {join(missing)}.")
     for name, one in results.get("sets", {}).items():
         whole = SETTINGS[name].paper_rows if name in SETTINGS else 0
         if whole and one.get("rows") and one["rows"] < 0.99 * whole:
@@ -313,18 +314,8 @@ def _unmeasured() -> Finding:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Words for numbers
+# Parts of the results
 # --------------------------------------------------------------------------------------------------------------------
-
-
-def title(name: str) -> str:
-    """The title of a set."""
-    return SETTINGS[name].title if name in SETTINGS else name
-
-
-def words(partition: str) -> str:
-    """The name of a partition in words."""
-    return partition.replace("-", " ").replace(":", " ")
 
 
 def _sets(scores: Scores) -> list[str]:
@@ -343,58 +334,3 @@ def _ratios(scores: Scores, one: str, other: str, partition: str = _SHUFFLED) ->
 def _theory(results: Results, kind: str) -> dict[str, Mapping[str, Any]]:
     found = {name: (one.get("theory") or {}).get(kind) for name, one in results.get("sets", {}).items()}
     return {name: outcome for name, outcome in found.items() if outcome}
-
-
-def _known(value: object) -> bool:
-    return isinstance(value, int | float) and bool(np.isfinite(value))
-
-
-def _side(ratio: float) -> str:
-    return f"{abs(ratio - 1):.1%} {'above' if ratio >= 1 else 'below'}"
-
-
-def _span(ratios: Iterable[float]) -> str:
-    low, high = _ends_of(ratios)
-    if _side(low) == _side(high):
-        return _side(low)
-    if (low >= 1) == (high >= 1):
-        low, high = sorted((low, high), key=lambda ratio: abs(ratio - 1))
-        return f"{abs(low - 1):.1%} to {_side(high)}"
-    return f"between {_side(low)} and {_side(high)}"
-
-
-def _times(ratios: Iterable[float]) -> str:
-    return f"{_from_to(ratios, '.3g')} times"
-
-
-def _shares(values: Iterable[float]) -> str:
-    return _from_to([100 * value for value in values], ".3g") + "%"
-
-
-def _from_to(values: Iterable[float], form: str) -> str:
-    low, high = (format(value, form) for value in _ends_of(values))
-    return low if low == high else f"{low} to {high}"
-
-
-def _ends_of(values: Iterable[float]) -> tuple[float, float]:
-    numbers = list(values)
-    return min(numbers), max(numbers)
-
-
-def _each(count: int) -> str:
-    return "the one set" if count == 1 else f"each of {count} sets"
-
-
-def _some(names: Sequence[str], count: int) -> str:
-    if len(names) == count:
-        return "the one set" if count == 1 else f"all {count} sets"
-    listed = f" ({_and([title(name) for name in names])})" if names else ""
-    return f"{len(names) or 'none'} of {count} sets{listed}"
-
-
-def _and(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

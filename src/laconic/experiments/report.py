@@ -9,7 +9,6 @@ import base64
 import csv
 import io
 import json
-import re
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -17,10 +16,9 @@ from typing import Any
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
 
 from laconic._files import written_whole
-from laconic.experiments import findings
+from laconic.experiments import findings, words
 from laconic.experiments.batch import PUBLISHED
 from laconic.experiments.settings import (
     BITS,
@@ -41,7 +39,6 @@ COLUMNS = (
 )  # fmt: skip
 
 _ENDS = ("Local RLS", "Centralised RLS")
-_ABSENT = "–"
 _PROTOCOLS = {
     "prepared": "prepared: rows, columns and scaling (of the whole matrix) of the sets that the paper's counts fit",
     "paper": "paper: the paper's words, every column scaled to [0, 1] on its own",
@@ -78,8 +75,9 @@ def write_report(results: Mapping[str, Any], folder: str | Path) -> Path:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "number": _number, "milli": _milli, "count": _count, "percent": _percent, "bits": _bits, "seconds": _seconds,
-        "steps": _steps, "linked": _linked, "words": findings.words, "title_of": findings.title,
+        "number": words.number, "milli": words.milli, "spread": words.spread, "count": words.count,
+        "percent": words.percent, "bits": words.bits, "seconds": words.seconds, "steps": words.steps,
+        "linked": words.linked, "reference": words.reference, "symbol": words.symbol, "words": words.partition, "title_of": words.title,
     }  # fmt: skip
     embed = partial(_embed, folder, results.get("figures") or {})
     page = environment.get_template("report.html.jinja").render(
@@ -122,7 +120,7 @@ def _about(results: Mapping[str, Any]) -> View:
         "seeds": ", ".join(map(str, seeds)) or None,
         "algorithms": ", ".join(about.get("algorithms") or []) or None,
         "started": about.get("started"),
-        "wall time": _seconds(about["seconds"]) if about.get("seconds") is not None else None,
+        "wall time": words.seconds(about["seconds"]) if about.get("seconds") is not None else None,
         "machine": about.get("machine"),
         "software": ", ".join(
             f"{name} {about[name.lower()]}" for name in ("Python", "NumPy", "numba") if about.get(name.lower())
@@ -271,12 +269,12 @@ def _sets(results: Mapping[str, Any]) -> list[View]:
                 "name": name,
                 "title": one.get("title", name),
                 "facts": {
-                    "rows": _count(one.get("rows")),
-                    "inputs": _count(one.get("inputs")),
-                    "agents N": one.get("n_agents", _ABSENT),
-                    "rounds T": _count(one.get("rounds")),
-                    "σ": _number(one.get("bandwidth")),
-                    "α, β": f"{_number(one.get('alpha'))}, {_number(one.get('beta'))}",
+                    "rows": words.count(one.get("rows")),
+                    "inputs": words.count(one.get("inputs")),
+                    "agents N": one.get("n_agents", words.ABSENT),
+                    "rounds T": words.count(one.get("rounds")),
+                    "σ": words.number(one.get("bandwidth")),
+                    "α, β": f"{words.number(one.get('alpha'))}, {words.number(one.get('beta'))}",
                 },
                 "description": one.get("description", ""),
                 "citation": one.get("citation", ""),
@@ -291,10 +289,11 @@ def _sets(results: Mapping[str, Any]) -> list[View]:
 
 def _tuning(stored: Mapping[str, Any]) -> View:
     tuning = Tuning.from_json(stored)
-    near = {
-        ", ".join(f"{step} {_number(v)}" for step, v in zip(tuning.axes, point, strict=True)): score / tuning.score - 1
-        for point, score in tuning.neighbours().items()
-    }
+    near = []
+    for point, score in tuning.neighbours().items():
+        (step,) = (name for name, value in zip(tuning.axes, point, strict=True) if value != tuning.steps[name])
+        value = dict(zip(tuning.axes, point, strict=True))[step]
+        near.append({"steps": {step: value}, "above": score / tuning.score - 1 if np.isfinite(score) else None})
     return {
         "method": tuning.method,
         "steps": tuning.steps,
@@ -316,7 +315,7 @@ def _further(results: Mapping[str, Any]) -> list[str]:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Numbers, words, files
+# Order and files
 # --------------------------------------------------------------------------------------------------------------------
 
 
@@ -325,62 +324,6 @@ def _algorithms(rows: Iterable[Row]) -> list[str]:
     there = list(dict.fromkeys(row["algorithm"] for row in rows))
     known = [name for name in (*METHODS, *_ENDS) if name in there]
     return known + [name for name in there if name not in known]
-
-
-def _missing(value: object) -> bool:
-    return not isinstance(value, int | float) or not np.isfinite(value)
-
-
-def _number(value: Any, digits: int = 3) -> str:
-    """So many digits that count, never with an exponent where a person would not write one."""
-    if _missing(value):
-        return _ABSENT
-    if value == 0 or 1e-4 <= abs(value) < 1e6:
-        return np.format_float_positional(value, precision=digits, unique=False, fractional=False, trim="-")
-    return f"{value:.{digits}g}"
-
-
-def _milli(value: Any, digits: int = 3) -> str:
-    """In thousandths; a pair is a mean and its spread."""
-    if isinstance(value, tuple | list):
-        mean, spread = value
-        return f"{_number(1000 * mean, digits)} ± {_number(1000 * spread, 2)}"
-    return _ABSENT if _missing(value) else _number(1000 * value, digits)
-
-
-def _count(value: Any) -> str:
-    return _ABSENT if _missing(value) else f"{value:,.0f}".replace(",", "\u202f")
-
-
-def _percent(value: Any, form: str = ".1f") -> str:
-    return _ABSENT if _missing(value) else f"{100 * value:{form}}%"
-
-
-def _bits(value: Any) -> str:
-    if _missing(value):
-        return _ABSENT
-    for unit, name in ((1e9, "Gbit"), (1e6, "Mbit"), (1e3, "kbit")):
-        if value >= unit:
-            return f"{_number(value / unit)}\u00a0{name}"
-    return f"{_number(value)}\u00a0bit"
-
-
-def _seconds(value: Any) -> str:
-    if _missing(value):
-        return _ABSENT
-    if value >= 90:
-        return f"{value // 60:.0f}\u00a0min {value % 60:.0f}\u00a0s"
-    return f"{_number(value)}\u00a0s" if value >= 1 else f"{_number(1000 * value)}\u00a0ms"
-
-
-def _steps(steps: Mapping[str, float]) -> str:
-    symbols = {"rho": "ρ", "eta": "η", "step": "μ"}
-    return ", ".join(f"{symbols.get(name, name)} = {_number(value)}" for name, value in steps.items())
-
-
-def _linked(text: str) -> Markup:
-    """The text with its DOIs as links."""
-    return Markup(re.sub(r"doi:(10\.\S+)", r'<a href="https://doi.org/\1">doi:\1</a>', str(escape(text))))
 
 
 def _embed(folder: Path, figures: Mapping[str, str], name: str) -> str | None:
