@@ -74,11 +74,11 @@ def write_report(results: Mapping[str, Any], folder: str | Path) -> Path:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
-        "number": words.number, "milli": words.milli, "spread": words.spread, "count": words.count,
-        "percent": words.percent, "bits": words.bits, "seconds": words.seconds, "steps": words.steps,
-        "linked": words.linked, "reference": words.reference, "symbol": words.symbol, "words": words.partition, "title_of": words.title,
-    }  # fmt: skip
+    said = (
+        "number", "milli", "spread", "reference", "count", "percent", "bits", "seconds", "steps", "symbol", "linked",
+        "partition", "title",
+    )  # fmt: skip
+    environment.filters |= {name: getattr(words, name) for name in said}
     embed = partial(_embed, folder, results.get("figures") or {})
     page = environment.get_template("report.html.jinja").render(
         about=_about(results),
