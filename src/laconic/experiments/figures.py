@@ -236,8 +236,7 @@ def _grid(panel: Axes, tuning: Tuning) -> None:
 
     (first, rows), (second, columns) = tuning.axes.items()
     above = np.array([[tuning.table.get((a, b), np.nan) for b in columns] for a in rows]) / tuning.score - 1
-    shades = LinearSegmentedColormap.from_list("above", ["#0b4f7d", "#6aaed6", "#f7fbff"])
-    shades.set_bad("#d9d9d9")
+    shades = LinearSegmentedColormap.from_list("above", ["#0b4f7d", "#6aaed6", "#f7fbff"]).with_extremes(bad="#d9d9d9")
     shown = np.where(np.isfinite(above), np.minimum(above, 1.0), np.nan) ** 0.5  # most of the grid is near the winner
     panel.imshow(np.ma.masked_invalid(shown), cmap=shades, vmin=0, vmax=1, aspect="auto", origin="lower")
     size = min(7.0, 62 / len(columns))  # an extended grid has narrow cells

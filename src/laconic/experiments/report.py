@@ -327,9 +327,9 @@ def _algorithms(rows: Iterable[Row]) -> list[str]:
 
 
 def _embed(folder: Path, figures: Mapping[str, str], name: str) -> str | None:
-    """The PNG of that name as a data address; None if there is none."""
-    path = folder / figures[name] if name in figures else None
-    if path is None or not path.is_file():
+    """The PNG of that name as a data address; None if the folder holds none."""
+    path = (folder / figures.get(name, "")).resolve()
+    if path.suffix != ".png" or not path.is_relative_to(folder.resolve()) or not path.is_file():
         return None
     return f"data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}"
 
