@@ -59,7 +59,7 @@ def aligned(n_rows: int, length: int, dtype: Any) -> Array:
     shape = (n_rows, -(-length // width) * width)
     n_bytes = n_rows * shape[1] * np.dtype(dtype).itemsize
     memory = np.zeros(n_bytes + _CACHE_LINE, dtype=np.uint8)
-    start = -memory.ctypes.data % _CACHE_LINE
+    start = -memory.__array_interface__["data"][0] % _CACHE_LINE
     return memory[start : start + n_bytes].view(dtype).reshape(shape)
 
 

@@ -24,19 +24,19 @@ from laconic.engine.rows import (
     clear_row,
     descend_row,
     disagree_row,
+    distance_row,
     dot_row,
     linearized_row,
     mix_row,
     proximal_row,
     slope_of,
-    subtract_row,
     transmit_row,
     value_of,
 )
 from laconic.engine.vectors import jit, load, splat, store, vector_fma, width_of
 from laconic.engine.waves import project, wave
 
-STAMP = "8081090b4f682b33"
+STAMP = "82cf9f33b90b01dc"
 
 __all__ = ["DENSE", "HINGE", "LOGISTIC", "RISE", "SQUARED", "TREAD"]
 
@@ -111,7 +111,7 @@ class Record(NamedTuple):
 
 
 @jit
-def spread(weights, size, mean, scratch):
+def spread(weights, size, mean):
     """Distance of the agents from their mean (Frobenius), and the sum of their squared norms."""
     n_agents = weights.shape[0]
     clear_row(mean, 0, size)
@@ -120,8 +120,7 @@ def spread(weights, size, mean, scratch):
         add_row(mean, 0, share, weights, i * size, size)
     distance = 0.0
     for i in range(n_agents):
-        subtract_row(weights, i * size, mean, 0, scratch, 0, size)
-        distance += dot_row(scratch, 0, scratch, 0, size)
+        distance += distance_row(weights, i * size, mean, 0, size)
     return math.sqrt(distance), distance + n_agents * dot_row(mean, 0, mean, 0, size)
 
 
@@ -305,7 +304,7 @@ def advance(plan, graph, rows, scratch, record, samples, mapped, labels, frequen
                     add_row(weights, i * size, mixing, pull, i * size, size)
 
         record.broadcast_error[t] = math.sqrt(error)
-        record.consensus[t], record.energy[t] = spread(weights, size, innovation, spare)
+        record.consensus[t], record.energy[t] = spread(weights, size, innovation)
         if not math.isfinite(record.energy[t]):
             return DIVERGED, t * n_agents
     return FINISHED, n_rows

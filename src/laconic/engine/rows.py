@@ -20,6 +20,7 @@ from laconic.engine.vectors import (
     load,
     splat,
     store,
+    sum_of,
     to_bits,
     vector_abs,
     vector_floor,
@@ -111,10 +112,7 @@ def dot_row(a, a_at, b, b_at, size):
     while k < size:
         s0 = vector_fma(load(a, a_at + k), load(b, b_at + k), s0)
         k += width
-    total = a.dtype.type(0)
-    for lane in lanes((s0 + s2) + (s1 + s3)):
-        total += lane
-    return total
+    return sum_of((s0 + s2) + (s1 + s3))
 
 
 @jit
@@ -162,6 +160,27 @@ def add_row(total, total_at, factor, row, row_at, size):
     factor = splat(factor)
     for k in range(0, size, width_of(total)):
         store(total, total_at + k, load(total, total_at + k) + factor * load(row, row_at + k))
+
+
+@jit
+def distance_row(a, a_at, b, b_at, size):
+    """Squared distance of two rows, summed as ``dot_row`` sums."""
+    width = width_of(a)
+    s0 = s1 = s2 = s3 = splat(a.dtype.type(0))
+    k = 0
+    while k + 4 * width <= size:
+        d0 = load(a, a_at + k) - load(b, b_at + k)
+        d1 = load(a, a_at + k + width) - load(b, b_at + k + width)
+        d2 = load(a, a_at + k + 2 * width) - load(b, b_at + k + 2 * width)
+        d3 = load(a, a_at + k + 3 * width) - load(b, b_at + k + 3 * width)
+        s0, s1 = vector_fma(d0, d0, s0), vector_fma(d1, d1, s1)
+        s2, s3 = vector_fma(d2, d2, s2), vector_fma(d3, d3, s3)
+        k += 4 * width
+    while k < size:
+        d0 = load(a, a_at + k) - load(b, b_at + k)
+        s0 = vector_fma(d0, d0, s0)
+        k += width
+    return sum_of((s0 + s2) + (s1 + s3))
 
 
 @jit
@@ -213,8 +232,13 @@ def disagree_row(broadcast, at, neighbours, start, stop, disagreement, size):
 def mix_row(broadcast, at, neighbours, combination, start, stop, pull, size):
     """Sum over neighbours of a_ij (theta-hat_j - theta-hat_i), in the order of the neighbour list."""
     width = width_of(broadcast)
-    clear_row(pull, at, size)
-    n = start
+    if start == stop:
+        clear_row(pull, at, size)
+        return
+    other, share = neighbours[start] * size, splat(combination[start])
+    for k in range(0, size, width):
+        store(pull, at + k, share * (load(broadcast, other + k) - load(broadcast, at + k)))
+    n = start + 1
     while n + 2 <= stop:  # two at a time, as above
         first, second = neighbours[n] * size, neighbours[n + 1] * size
         one, two = splat(combination[n]), splat(combination[n + 1])
@@ -311,5 +335,4 @@ def transmit_row(weights, broadcast, at, n_features, size, threshold, rounding, 
     else:
         outside = count_outside(innovation, n_features, low, high)
     add_quantized_row(innovation, n_features, size, rounding, cells, low, high, broadcast, at)
-    subtract_row(weights, at, broadcast, at, innovation, 0, size)
-    return True, outside, dot_row(innovation, 0, innovation, 0, size)
+    return True, outside, distance_row(weights, at, broadcast, at, size)

@@ -160,6 +160,19 @@ def lanes(typing_context, vector):
     return result(vector), codegen
 
 
+@intrinsic
+def sum_of(typing_context, vector):
+    """The lanes added up, from the first to the last."""
+
+    def codegen(context, builder, signature, args):
+        total = builder.extract_element(args[0], ir.Constant(_LANE, 0))
+        for k in range(1, vector.width):
+            total = builder.fadd(total, builder.extract_element(args[0], ir.Constant(_LANE, k)))
+        return total
+
+    return vector.dtype(vector), codegen
+
+
 def _operator(python_operator, instruction):
     """Let ``python_operator`` work on two vectors, as the LLVM instruction of that name."""
 

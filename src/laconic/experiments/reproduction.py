@@ -209,6 +209,7 @@ def _about(plan: Plan, quick: bool) -> dict[str, Any]:
         "seeds": list(plan.seeds),
         "algorithms": list(plan.algorithms),
         "quick": quick,
+        "max_rows": plan.max_rows,
         "machine": f"{platform.machine()}, {platform.system()}",
         "python": platform.python_version(),
         "numpy": version("numpy"),

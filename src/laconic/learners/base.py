@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
+from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -92,13 +93,18 @@ class Learner(ABC):
 
     def parameters(self) -> dict[str, Any]:
         """The constructor's arguments and their values."""
-        names = [name for name in inspect.signature(type(self)).parameters if name not in ("args", "kwargs")]
         # ``step`` is the name of the method, so learners keep their step as ``step_size``.
-        return {name: getattr(self, "step_size" if name == "step" else name) for name in names}
+        return {name: getattr(self, "step_size" if name == "step" else name) for name in _arguments(type(self))}
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{name}={value!r}" for name, value in self.parameters().items())
         return f"{type(self).__name__}({arguments})"
+
+
+@cache
+def _arguments(learner: type[Learner]) -> tuple[str, ...]:
+    """Names of the constructor's arguments."""
+    return tuple(name for name in inspect.signature(learner).parameters if name not in ("args", "kwargs"))
 
 
 class ADMMState(NamedTuple):
