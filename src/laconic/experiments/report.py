@@ -116,7 +116,7 @@ def _about(results: Mapping[str, Any]) -> View:
     facts = {
         "version": f"laconic {about['version']}" if about.get("version") else None,
         "protocol": _PROTOCOLS.get(about.get("protocol", ""), about.get("protocol")),
-        "data": "at most 2000 rows of each set, evenly picked: a look, not a result" if about.get("quick") else None,
+        "data": _cut(about),
         "seeds": ", ".join(map(str, seeds)) or None,
         "algorithms": ", ".join(about.get("algorithms") or []) or None,
         "started": about.get("started"),
@@ -133,6 +133,14 @@ def _about(results: Mapping[str, Any]) -> View:
         "n_seeds": len(seeds),
         "compared": findings.comparable(results),
     }
+
+
+def _cut(about: Row) -> str | None:
+    """What a quick look leaves out."""
+    if not about.get("quick") and about.get("max_rows") is None:
+        return None
+    rows = f"at most {words.count(about['max_rows'])} rows" if about.get("max_rows") else "not all rows"
+    return f"{rows} of each set: a look, not a result"
 
 
 def _accuracy(results: Mapping[str, Any]) -> View | None:
