@@ -43,7 +43,7 @@ def add(commands: Commands) -> None:
     add_protocol(part)
     add_data_dir(part)
     part.set_defaults(command=show_info)
-    what = "Download the raw file of a set, unless it is at hand. Needs pooch (pip install pooch)."
+    what = "Download the raw file of a set, unless it is at hand."
     example = "example:\n  laconic data fetch air-quality --data-dir raw"
     part = parts.add_parser("fetch", help="download the file of a set", **describe(what, example))
     part.add_argument("name", metavar="NAME", help="a name from `laconic data list`")
@@ -138,8 +138,9 @@ def _where(entry: Entry, folder: Path, data_dir: str | None) -> str:
 
 
 def _clipped(text: str, room: int) -> str:
-    """``text`` with its middle left out if there is no room for all of it."""
+    """A path, or only the name of the file if there is no room for all of it, or only the ends of that."""
     room = max(room, 16)
+    text = text if len(text) <= room else Path(text).name
     return text if len(text) <= room else f"{text[: room // 2 - 2]}...{text[-(room - room // 2 - 1) :]}"
 
 

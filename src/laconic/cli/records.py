@@ -11,17 +11,18 @@ from typing import Any
 import numpy as np
 
 import laconic
+from laconic.cli.learners import describe_learner
 from laconic.cli.results import Result
 
 
 def write(folder: Path, result: Result, arguments: argparse.Namespace) -> None:
     """The trace, its picture, and every parameter."""
     result.trace.save(folder / "trace.npz")
-    _draw(result).savefig(folder / "picture.png", dpi=150)
+    _draw(result, arguments.seed).savefig(folder / "picture.png", dpi=150)
     (folder / "run.json").write_text(json.dumps(_about(result, arguments), indent=2, default=str) + "\n")
 
 
-def _draw(result: Result) -> Any:
+def _draw(result: Result, seed: int) -> Any:
     """Error against rounds, messages and bits, with the twin that never speaks as the level to beat."""
     from matplotlib.figure import Figure
 
@@ -35,6 +36,8 @@ def _draw(result: Result) -> Any:
             labels = np.where(np.isnan(trace.labels), np.nan, trace.labels > 0)
             trace = dataclasses.replace(trace, predictions=(trace.predictions > 0).astype(float), labels=labels)
         trace.plot(name, figure)
+    words = f"{result.source.dataset.name}, {describe_learner(result.learner)}, seed {seed}"
+    figure.suptitle(words, fontsize=9, color="#6b6b6b")
     if result.source.binary:
         figure.axes[0].set_ylabel("error rate so far")
     return figure

@@ -11,9 +11,9 @@ from laconic.cli.options import Commands, add_data_dir, describe, one_of, some_o
 from laconic.experiments.settings import METHODS, SETTINGS
 
 _ABOUT = """
-Run the paper's experiments on its six data sets: tuning, figures, tables, theory,
-and what the paper leaves out. What is finished is not computed again, so a run
-that was stopped goes on where it was."""
+Run the paper's experiments on its six data sets: tuning, figures, tables,
+theory, and what the paper leaves out. What is finished is not computed again,
+so a run that was stopped goes on where it was."""
 
 _EXAMPLES = """
 examples:
@@ -97,13 +97,17 @@ def summary(rows: Iterable[Mapping[str, Any]]) -> str:
     lines = [["", *sets, "bits"]]
     for name in names:
         cells = [errors.get((chosen, "shuffled", name)) for chosen in sets]
-        shown = [f"{1000 * mean[0]:.3g}" if mean else "diverged" for mean in cells]
+        shown = [f"{1000 * mean[0]:#.3g}".rstrip(".") if mean else "diverged" for mean in cells]
         lines.append([name, *shown, _share(bits, sets, name)])
     seeds = len({row["seed"] for row in shuffled})
     title = f"mse x 1000, mean of {seeds} seed{'s' * (seeds != 1)}, rows shuffled; bits as a share of ODKLA's"
-    text = table(lines, "<" + ">" * (len(sets) + 1))
-    if max(map(len, text.split("\n"))) > width():
-        text = _stacked(lines)
+    align = "<" + ">" * (len(sets) + 1)
+    text = table(lines, align)
+    if len(text.split("\n")[0]) > width():
+        # Names of two words take two lines.
+        upper = ["", *(chosen.rpartition("-")[0] for chosen in sets), ""]
+        lower = ["", *(chosen.rpartition("-")[2] for chosen in sets), "bits"]
+        text = table([upper, lower, *lines[1:]], align)
     return f"{title}\n\n{text}"
 
 
@@ -111,14 +115,6 @@ def _share(bits: Mapping[tuple[str, str, str], tuple[float, float]], sets: list[
     pairs = [(bits.get((s, "shuffled", name)), bits.get((s, "shuffled", "ODKLA"))) for s in sets]
     shares = [own[0] / whole[0] for own, whole in pairs if own and whole and whole[0]]
     return f"{sum(shares) / len(shares):.1%}" if shares and sum(shares) else "-"
-
-
-def _stacked(lines: list[list[str]]) -> str:
-    """The same table turned over, for a narrow terminal: a line for each set."""
-    from laconic.cli.words import table
-
-    turned = [list(column) for column in zip(*lines, strict=True)]
-    return table(turned, "<" + ">" * (len(lines) - 1), gap=1)
 
 
 def _flat(parts: list[tuple[str, ...]] | None) -> tuple[str, ...] | None:

@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
             prefix=arguments.prefix,
             tick=bar.update,
         )
-    rounds = plural(n_rounds, "round") + (f" (the first {arguments.prefix:.3g})" if arguments.prefix < 1 else "")
+    rounds = plural(n_rounds, "round") + (f" (the first {100 * arguments.prefix:.3g}%)" if arguments.prefix < 1 else "")
     print(
         facts(
             [
@@ -115,10 +115,10 @@ def describe_tuning(tuning: Tuning) -> str:
 
 def _grid(tuning: Tuning) -> str:
     """All scores, the winner in brackets: rho downwards and eta across, or steps across."""
-    from laconic.cli.words import table, width
+    from laconic.cli.words import plural, table, width
 
     exponent = math.floor(math.log10(tuning.score)) if tuning.score > 0 else 0
-    exponent = 0 if -2 <= exponent <= 2 else exponent
+    exponent = 0 if 0 <= exponent <= 2 else exponent
     names = list(tuning.axes)
     across = names[-1]
     winner = tuple(tuning.steps.values())
@@ -141,7 +141,7 @@ def _grid(tuning: Tuning) -> str:
     rows += [[first[k], *(cells[value][k] for value in shown)] for k in range(len(downs))]
     remarks = [f"mse in units of 1e{exponent}"] if exponent else []
     remarks += ["x: diverged"] if any(math.isinf(score) for score in tuning.table.values()) else []
-    remarks += [f"{len(columns) - len(shown)} columns left out"] if len(shown) < len(columns) else []
+    remarks += [f"{plural(len(columns) - len(shown), 'column')} left out"] if len(shown) < len(columns) else []
     grid = table(rows, "<" + ">" * len(shown))
     return grid + (f"\n  ({'; '.join(remarks)})" if remarks else "")
 

@@ -100,7 +100,7 @@ def table(rows: Sequence[Sequence[str]], align: str, gap: int = 2) -> str:
 
 def number(value: float | None) -> str:
     """Four digits that count."""
-    return "-" if value is None else f"{value:.4g}"
+    return "-" if value is None else f"{value:#.4g}".rstrip(".")
 
 
 def count(value: float) -> str:
