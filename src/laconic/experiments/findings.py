@@ -197,7 +197,8 @@ def _arrival(results: Results) -> Finding | None:
         ]
         if entries:
             counts = [sum(entry.get(f"bits_within_{m:.0%}") is not None for entry in entries) for m in MARGINS]
-            parts.append(f"{algorithm} on {', '.join(map(str, counts[:-1]))} and {counts[-1]} of {len(entries)} sets")
+            reached = f"{', '.join(map(str, counts[:-1]))} and {counts[-1]}"
+            parts.append(f"{algorithm} on {reached} of {len(entries)} set{'s' * (len(entries) != 1)}")
     if not parts:
         return None
     margins = ", ".join(f"{m:.0%}" for m in MARGINS[:-1]) + f" and {MARGINS[-1]:.0%}"
@@ -282,9 +283,11 @@ def _few(results: Results) -> Finding | None:
     own = {key[0]: spread for key, spread in spreads.items() if key[1:] == (_SHUFFLED, "ODKLA")}
     if not seeds or not own:
         return None
+    if len(seeds) == 1:
+        return Finding("Few draws", "One seed: how far its draws decide the numbers is not known.")
     return Finding(
         "Few draws",
-        f"{len(seeds)} seed{'s' * (len(seeds) != 1)}: each draws the shuffle, the frequencies and the graph together. "
+        f"{len(seeds)} seeds: each draws the shuffle, the frequencies and the graph together. "
         f"The standard deviation of ODKLA's error is {shares(own.values())} of its mean, and a difference between "
         "methods that is smaller than that is seen only because all run on the same draws.",
     )

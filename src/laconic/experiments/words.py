@@ -50,8 +50,8 @@ def reference(value: Any) -> str:
 
 
 def spread(value: Sequence[float]) -> str:
-    """The spread of a pair in thousandths, with its sign."""
-    return f"± {number(1000 * value[1], 2, keep=True)}"
+    """The spread of a pair in thousandths, with its sign; nothing where one run has none."""
+    return f"± {number(1000 * value[1], 2, keep=True)}" if value[1] else ""
 
 
 def count(value: Any) -> str:
@@ -164,8 +164,9 @@ def some(names: Sequence[str], total: int) -> str:
     """How many of the sets, and which."""
     if len(names) == total:
         return "the one set" if total == 1 else f"all {total} sets"
-    listed = f" ({join([title(name) for name in names])})" if names else ""
-    return f"{len(names) or 'none'} of {total} sets{listed}"
+    if not names:
+        return "no set" if total == 1 else f"none of {total} sets"
+    return f"{len(names)} of {total} sets ({join([title(name) for name in names])})"
 
 
 def join(parts: Sequence[str]) -> str:
