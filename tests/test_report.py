@@ -352,7 +352,13 @@ def test_sentences_compute_their_numbers(results):
     )
     assert "Local's global error is 5.00 times ODKLA's" in said["Where collaboration matters"]
     assert "diverge on no set;" in said["The theorem's steps"]
+    assert "keeps its bound in every round on the one set; the square" in said["Lemma 1"]
     unsaid = {finding.about: finding.text for finding in findings.limits(results)}
+    assert "Grids that end too soon" not in unsaid
+    stored = results["sets"]["air-quality"]["tuning"]["DOKL"]
+    stored |= {"steps": {"rho": 0.5, "eta": 1.0}}
+    (edge,) = (f.text for f in findings.limits(results) if f.about == "Grids that end too soon")
+    assert edge == "The winner still lies on the edge of its grid for DOKL on Air quality."
     assert "Tom's hardware, Twitter, Energy, Conductivity and Blood" in unsaid["Not the whole paper"]
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from laconic.experiments import words
 from laconic.experiments.settings import SETTINGS
 from laconic.experiments.tables import MARGINS, REFERENCE, mean_and_spread
+from laconic.experiments.tuning import Tuning
 from laconic.experiments.words import each, exponents, join, known, percent, shares, some, span, times, title
 
 Results = Mapping[str, Any]
@@ -69,6 +70,7 @@ def shows(results: Results) -> list[Finding]:
         _collaboration(results),
         _speed(results),
         _steps(results),
+        _lemma(results),
         _slopes(results),
     ]
     return [finding for finding in found if finding is not None]
@@ -76,7 +78,7 @@ def shows(results: Results) -> list[Finding]:
 
 def limits(results: Results) -> list[Finding]:
     """What the numbers do not say."""
-    found = [_hindsight(results), _few(results), _incomplete(results), _unmeasured()]
+    found = [_hindsight(results), _edges(results), _few(results), _incomplete(results), _unmeasured()]
     return [finding for finding in found if finding is not None]
 
 
@@ -244,6 +246,19 @@ def _steps(results: Results) -> Finding | None:
     )
 
 
+def _lemma(results: Results) -> Finding | None:
+    outcomes = _theory(results, "lemma")
+    if not outcomes:
+        return None
+    kept = [name for name, outcome in outcomes.items() if outcome["holds"]]
+    broken = [name for name, outcome in outcomes.items() if outcome["violations_of_print"]]
+    return Finding(
+        "Lemma 1",
+        f"The norm of the channel's error keeps its bound in every round on {some(kept, len(outcomes))}; the square, "
+        f"which is what the paper prints, exceeds the same bound on {some(broken, len(outcomes))}.",
+    )
+
+
 def _slopes(results: Results) -> Finding | None:
     slopes: dict[str, list[float]] = {}
     for outcome in _theory(results, "regret").values():
@@ -275,6 +290,19 @@ def _hindsight(results: Results) -> Finding | None:
         f"As in the paper, the steps of every method are the best of a grid on {seen}, and scaling to [0, 1] uses all "
         "rows. Nobody in the field has that; all methods have the same advantage.",
     )
+
+
+def _edges(results: Results) -> Finding | None:
+    """Winners that the extensions of the grid did not bring inside."""
+    left = [
+        f"{stored['method']} on {title(name)}"
+        for name, one in results.get("sets", {}).items()
+        for stored in (one.get("tuning") or {}).values()
+        if Tuning.from_json(stored).on_edge()
+    ]
+    if not left:
+        return None
+    return Finding("Grids that end too soon", f"The winner still lies on the edge of its grid for {join(left)}.")
 
 
 def _few(results: Results) -> Finding | None:
