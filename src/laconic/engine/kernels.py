@@ -45,7 +45,7 @@ LINEARIZED, PROXIMAL, COMBINE_THEN_ADAPT, ADAPT_THEN_COMBINE, LOCAL = range(5)
 FINISHED, BAD_INPUT, DIVERGED = range(3)
 
 # A prediction this many times larger than any label seen so far can only come from a run that diverges.
-DIVERGENCE = 1e4
+DIVERGENCE = 1e3
 
 entry = njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
 

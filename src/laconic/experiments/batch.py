@@ -14,7 +14,7 @@ from laconic.offline import BatchRun, batch_solution, coke, dkla
 PUBLISHED = {"air-quality": 1.6, "toms-hardware": 1.11, "energy": 21.8}
 
 _TRAINING = 0.7
-_CENSOR = {"v": 1.0, "mu": 0.99}
+_CENSOR: dict[str, Any] = {"v": 1.0, "mu": 0.99}
 
 
 def batch(stream: Stream, max_iterations: int = 500) -> dict[str, Any]:

@@ -140,6 +140,29 @@ def draw_lemma(
     return _save(figure, path)
 
 
+def draw_batch(title: str, runs: Mapping[str, Mapping[str, Sequence[float]]], path: str | Path) -> list[Path]:
+    """Batch learners: test error against iterations and messages; for each name its ``mse`` and ``sends`` so far."""
+    figure = _figure(8.0, 3.7, title)
+    panels = list(figure.subplots(1, 2, sharey=True))
+    for (name, run), style in zip(runs.items(), _STYLES, strict=False):
+        for panel, across in zip(panels, (np.arange(1, len(run["mse"]) + 1), run["sends"]), strict=True):
+            panel.plot(
+                _positive(across),
+                _positive(run["mse"]),
+                color=style.color,
+                dashes=style.dashes or (None, None),
+                linewidth=1.8,
+                label=name,
+                zorder=3,
+            )
+    for panel, what in zip(panels, ("iterations", "messages sent by all agents"), strict=True):
+        _dress_up(panel)
+        panel.set_xlabel(what, color=_INK)
+    panels[0].set_ylabel("test mean squared error", color=_INK)
+    panels[0].legend(frameon=False, fontsize=8.5, labelcolor=_INK, handlelength=3.2)
+    return _save(figure, path)
+
+
 def draw_heterogeneous(rows: Iterable[Mapping[str, Any]], path: str | Path) -> list[Path]:
     """Global MSE of every method on every set, a panel for each way to deal the rows: mean and range over the seeds.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -22,14 +23,14 @@ from laconic.experiments.runs import Plan, Row, run_set, trace_name, tuned
 from laconic.experiments.settings import METHODS, SETTINGS, Setting
 from laconic.experiments.streams import SCALING
 from laconic.experiments.tuning import Tuning
+from laconic.offline import coke_experiment
 from laconic.trace import Trace
 
 #: Agents that see different regions, where collaboration is what matters.
 HETEROGENEOUS = ("sorted-by-target", "sorted-by-feature:0")
 
 _QUICK_ROWS, _QUICK_SEEDS = 6_000, 2
-_SATURATING = {"air-quality": (0.02, 0.2, 2.0), "energy": (0.002, 0.02, 2.0)}
-_OTHERWISE_SATURATING = (0.002, 0.02, 2.0)
+_RANGES = (0.002, 0.02, 0.2, 2.0)  # of a quantizer that saturates, and of one that does not
 
 Tick = Callable[[str], object]
 
@@ -87,8 +88,16 @@ def reproduce(
             _one_set(pieces, plan, setting, results, tick)
     results["times"] = tables.running_times(rows)
     results["about"]["seconds"] = time.perf_counter() - started
-    drawn = figures.draw_heterogeneous(rows, folder / "figures" / "heterogeneous")
-    results["figures"] |= _relative({"heterogeneous": drawn}, folder)
+    results["coke"] = pieces.value("theory/coke-synthetic", {"quick": quick}, lambda: _coke(quick))
+    drawn = {
+        "heterogeneous": figures.draw_heterogeneous(rows, folder / "figures" / "heterogeneous"),
+        "coke-synthetic": figures.draw_batch(
+            "COKE's synthetic data: batch learning, 20 agents",
+            {name: results["coke"][name] for name in ("DKLA", "COKE")},
+            folder / "figures" / "coke-synthetic",
+        ),
+    }
+    results["figures"] |= _relative(drawn, folder)
     write_summary(rows, folder)
     (folder / "results.json").write_text(json.dumps(results))
     write_report(results, folder)
@@ -156,7 +165,8 @@ def _theory(pieces: Pieces, plan: Plan, setting: Setting, tunings: Mapping[str, 
             "growing": theory.theorem_steps(stream, printed=False),
             "regret": theory.regret(stream, learners),
             "lemma": theory.lemma(stream, setting, steps),
-            "saturation": theory.saturation(stream, steps, _SATURATING.get(setting.name, _OTHERWISE_SATURATING)),
+            "saturation": theory.saturation(stream, setting, steps, _RANGES),
+            "ridge": theory.ridge(stream),
         }
 
     outcome: dict[str, Any] = pieces.value(f"theory/{setting.name}", key, compute)
@@ -182,10 +192,29 @@ def _draw(
     drawn[f"{setting.name}-regret"] = figures.draw_regret(setting.title, curves, folder / f"{setting.name}-regret")
     lemma = outcome["lemma"]
     drawn[f"{setting.name}-lemma"] = figures.draw_lemma(
-        setting.title, lemma["rounds"], lemma["measured"], lemma["bound"], folder / f"{setting.name}-lemma"
+        setting.title,
+        lemma["rounds"],
+        lemma["measured"],
+        lemma["bound"],
+        folder / f"{setting.name}-lemma",
+        printed=lemma["printed_bound"],
     )
     drawn[f"{setting.name}-tuning"] = figures.draw_tuning(tunings["ODKLA"], folder / f"{setting.name}-tuning")
     return drawn
+
+
+def _coke(quick: bool) -> dict[str, Any]:
+    """COKE's synthetic experiment, at a tenth of its size for a quick look."""
+    outcome = coke_experiment(n_samples=(400, 600) if quick else (4000, 6000))
+    curves = {
+        name: {"mse": run.test_mse, "sends": run.sends.cumsum()}
+        for name, run in (("DKLA", outcome.dkla), ("COKE", outcome.coke))
+    }
+    plain = {
+        name: {key: [float(value) for value in values] for key, values in curve.items() if values is not None}
+        for name, curve in curves.items()
+    }
+    return {**plain, "centralised_mse": outcome.centralised_mse, "noise": outcome.noise}
 
 
 def _setting(name: str) -> Setting:
@@ -202,6 +231,16 @@ def _relative(drawn: Mapping[str, list[Path]], folder: Path) -> dict[str, str]:
     }
 
 
+def _processor() -> str:
+    """The processor's name where the system tells it, else its architecture."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return f"{names[0]} ({platform.machine()})" if names else platform.machine()
+
+
 def _about(plan: Plan, quick: bool) -> dict[str, Any]:
     return {
         "version": version("laconic"),
@@ -210,7 +249,7 @@ def _about(plan: Plan, quick: bool) -> dict[str, Any]:
         "algorithms": list(plan.algorithms),
         "quick": quick,
         "max_rows": plan.max_rows,
-        "machine": f"{platform.machine()}, {platform.system()}",
+        "machine": f"{_processor()}, {os.cpu_count()} cores, {platform.system()}",
         "python": platform.python_version(),
         "numpy": version("numpy"),
         "numba": version("numba"),

@@ -20,7 +20,7 @@ from laconic.experiments.streams import Stream
 
 Point = tuple[float, ...]
 
-_EXTENSIONS = 4
+_EXTENSIONS = 8
 
 
 @final
