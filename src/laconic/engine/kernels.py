@@ -22,6 +22,7 @@ from laconic.engine.rows import (
     TREAD,
     add_row,
     clear_row,
+    combine_descend_row,
     descend_row,
     disagree_row,
     distance_row,
@@ -36,7 +37,7 @@ from laconic.engine.rows import (
 from laconic.engine.vectors import jit, load, splat, store, vector_fma, width_of
 from laconic.engine.waves import project, wave
 
-STAMP = "82cf9f33b90b01dc"
+STAMP = "3c4c4447cc714178"
 
 __all__ = ["DENSE", "HINGE", "LOGISTIC", "RISE", "SQUARED", "TREAD"]
 
@@ -261,10 +262,11 @@ def advance(plan, graph, rows, scratch, record, samples, mapped, labels, frequen
                     shrink,
                     spare,
                 )
+            elif algorithm == COMBINE_THEN_ADAPT:
+                combined = margin + mixing * dot_row(pull, at, phi, phi_at, size)
+                slope = real(slope_of(loss, combined, label))
+                combine_descend_row(weights, at, mixing, pull, phi, phi_at, size, slope, shrink, rates[t])
             else:
-                if algorithm == COMBINE_THEN_ADAPT:
-                    add_row(weights, at, mixing, pull, at, size)
-                    margin = dot_row(weights, at, phi, phi_at, size)
                 slope = real(slope_of(loss, margin, label))
                 descend_row(weights, at, phi, phi_at, size, slope, shrink, rates[t])
 

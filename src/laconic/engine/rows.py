@@ -155,6 +155,15 @@ def descend_row(weights, at, phi, phi_at, size, slope, shrink, step):
 
 
 @jit
+def combine_descend_row(weights, at, mixing, pull, phi, phi_at, size, slope, shrink, step):
+    """Combine, then adapt, in one pass: psi = theta + mixing * pull, theta <- psi - step [slope phi + shrink psi]."""
+    mixing, slope, shrink, step = splat(mixing), splat(slope), splat(shrink), splat(step)
+    for k in range(0, size, width_of(weights)):
+        psi = load(weights, at + k) + mixing * load(pull, at + k)
+        store(weights, at + k, psi - step * (slope * load(phi, phi_at + k) + shrink * psi))
+
+
+@jit
 def add_row(total, total_at, factor, row, row_at, size):
     """Total <- total + factor * row: the dual step, and diffusion's combination with what was heard."""
     factor = splat(factor)
