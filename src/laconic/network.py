@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _ATTEMPTS = 1000
+_SMALL = 2000  # agents up to which a walk in Python is quicker than importing SciPy's
 
 
 class Heard(NamedTuple):
@@ -85,6 +86,8 @@ class Network:
             raise ValueError(f"the network must be connected, but it falls into {parts} parts that could never agree.")
 
     def _count_parts(self) -> int:
+        if self.n_agents <= _SMALL:
+            return _parts_by_walking(self.n_agents, self.starts.tolist(), self.neighbours.tolist())
         from scipy.sparse.csgraph import connected_components
 
         return int(connected_components(self._matrix(np.ones(len(self.neighbours))), directed=False)[0])
@@ -279,6 +282,21 @@ class Network:
         from laconic._draw import draw_network
 
         return draw_network(self, ax)
+
+
+def _parts_by_walking(n_agents: int, starts: list[int], neighbours: list[int]) -> int:
+    """How many connected parts there are, by walking through each of them."""
+    unseen = set(range(n_agents))
+    parts = 0
+    while unseen:
+        parts += 1
+        edge_of_walk = [unseen.pop()]
+        while edge_of_walk:
+            agent = edge_of_walk.pop()
+            found = unseen.intersection(neighbours[starts[agent] : starts[agent + 1]])
+            unseen -= found
+            edge_of_walk.extend(found)
+    return parts
 
 
 def _restored(n_agents: int, edges: Array, names: tuple[str, ...], positions: dict[int, Any] | None) -> Network:

@@ -105,7 +105,6 @@ class Compiled:
         self._censor = learner.channel.censor if learner.channel else None
         self._restore(first_state(learner, network, features.n_features, self.dtype, state))
         self._scratch = self._make_scratch()
-        self._no_scores = (np.empty((0, 0)), np.empty((0, 0)))
         self._no_thresholds = np.empty(0)
 
     def _restore(self, state: State) -> None:
@@ -148,7 +147,7 @@ class Compiled:
         samples = np.ascontiguousarray(X.reshape(n_rounds * self.n_agents, X.shape[2]), dtype=self.dtype)
         labels = np.ascontiguousarray(y, dtype=self.dtype)
         shape = (n_rounds, self.n_agents)
-        scores = (np.empty(shape), np.empty(shape)) if self._collective else self._no_scores
+        scores = (np.empty(shape), np.empty(shape)) if self._collective else None
         record = kernels.Record(
             np.empty(shape, dtype=self.dtype),
             np.zeros(shape, dtype=np.bool_),
@@ -156,7 +155,6 @@ class Compiled:
             np.empty(n_rounds),
             np.empty(n_rounds),
             np.empty(n_rounds),
-            *scores,
         )
         status, row = kernels.advance(
             self._plan,
@@ -164,6 +162,7 @@ class Compiled:
             self._rows,
             self._scratch,
             record,
+            scores,
             samples,
             mapped,
             labels,
@@ -174,7 +173,7 @@ class Compiled:
         )
         finished = n_rounds if status == kernels.FINISHED else row // self.n_agents
         self.round += finished
-        columns = {name: column[:finished] for name, column in zip(COLUMNS, record, strict=True) if column.size}
+        columns = {name: column[:finished] for name, column in zip(COLUMNS, (*record, *(scores or ())), strict=False)}
         return Chunk(columns, finished, _ENDINGS[status], row % self.n_agents)
 
     def _rates(self, n_rounds: int) -> Array:

@@ -35,9 +35,9 @@ from laconic.engine.rows import (
     value_of,
 )
 from laconic.engine.vectors import jit, load, splat, store, vector_fma, width_of
-from laconic.engine.waves import project, wave
+from laconic.engine.waves import prefetch_row, project, wave
 
-STAMP = "3c4c4447cc714178"
+STAMP = "1a6d6959e7975f0e"
 
 __all__ = ["DENSE", "HINGE", "LOGISTIC", "RISE", "SQUARED", "TREAD"]
 
@@ -99,7 +99,7 @@ class Scratch(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What a run writes down: (T, N), then (T,), then (T, N) arrays that are empty unless scores are collective."""
+    """What a run writes down: (T, N), then (T,)."""
 
     predictions: np.ndarray
     sent: np.ndarray
@@ -107,8 +107,6 @@ class Record(NamedTuple):
     consensus: np.ndarray
     energy: np.ndarray
     broadcast_error: np.ndarray
-    collective_square: np.ndarray
-    collective_loss: np.ndarray
 
 
 @jit
@@ -183,11 +181,14 @@ def listen(algorithm, broadcast, starts, neighbours, combination, pull):
 
 
 @entry
-def advance(plan, graph, rows, scratch, record, samples, mapped, labels, frequencies, rates, thresholds, largest):
+def advance(
+    plan, graph, rows, scratch, record, scores, samples, mapped, labels, frequencies, rates, thresholds, largest
+):
     """Run the rounds of one chunk and return (status, row): how it ended, and the row t N + i where it stopped.
 
-    ``samples`` holds a row for each (round, agent): inputs, or their features when ``mapped``. ``thresholds`` is
-    empty when nothing is censored. ``largest`` holds the largest label so far, the yardstick of divergence.
+    ``samples`` holds a row for each (round, agent): inputs, or their features when ``mapped``. ``thresholds`` is empty
+    when nothing is censored. ``largest`` holds the largest label so far, the yardstick of divergence. ``scores`` is None,
+    and then costs no compilation either, or two (T, N) arrays for the collective squared error and loss.
     """
     algorithm, loss, rho, shrink, mixing, rounding, cells, low, high, scale, n_features = plan
     starts, neighbours, combination = graph
@@ -197,7 +198,6 @@ def advance(plan, graph, rows, scratch, record, samples, mapped, labels, frequen
     n_rounds, n_agents = labels.shape
     n_rows, size = n_rounds * n_agents, weights.shape[1]
     direct = rounding == DENSE and thresholds.size == 0 and algorithm != ADAPT_THEN_COMBINE
-    collective = record.collective_square.size > 0
     phi = samples if mapped else ahead
     first, end = 0, (n_rows if mapped else 0)
     whole_rounds = mapped or ahead.shape[0] % n_agents == 0
@@ -219,19 +219,10 @@ def advance(plan, graph, rows, scratch, record, samples, mapped, labels, frequen
                     bad_row = first + good
             if (t + 1) * n_agents > bad_row:
                 return BAD_INPUT, bad_row
+            prefetch_row(samples, row + (1 if mapped else ahead.shape[0]))
             phi_at = (row - first) * size
-            if collective and i == 0:
-                score_collectively(
-                    phi,
-                    phi_at,
-                    labels,
-                    t,
-                    weights,
-                    size,
-                    loss,
-                    record.collective_square,
-                    record.collective_loss,
-                )
+            if scores is not None and i == 0:
+                score_collectively(phi, phi_at, labels, t, weights, size, loss, scores[0], scores[1])
             label = labels[t, i]
             margin = dot_row(weights, at, phi, phi_at, size)
             record.predictions[t, i] = margin

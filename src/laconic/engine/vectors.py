@@ -138,6 +138,22 @@ def store(typing_context, array, index, value):
 
 
 @intrinsic
+def prefetch(typing_context, array, index):
+    """Ask for the cache line of ``array[index]``, to be read soon; beyond the array it does nothing."""
+
+    def codegen(context, builder, signature, args):
+        data = cgutils.create_struct_proxy(signature.args[0])(context, builder, args[0]).data
+        pointer = builder.bitcast(builder.gep(data, [args[1]]), ir.IntType(8).as_pointer())
+        kind = ir.FunctionType(ir.VoidType(), [pointer.type, _LANE, _LANE, _LANE])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        # for reading, to be kept in the second-level cache, data
+        builder.call(function, [pointer, *(ir.Constant(_LANE, flag) for flag in (0, 2, 1))])
+        return context.get_dummy_value()
+
+    return types.none(array, types.intp), codegen
+
+
+@intrinsic
 def splat(typing_context, value):
     """A vector with ``value`` in every lane."""
     result = Vector(value)

@@ -24,6 +24,7 @@ from laconic.engine.vectors import (
     from_bits,
     jit,
     load,
+    prefetch,
     splat,
     splat_value,
     to_bits,
@@ -115,6 +116,14 @@ def project(samples, start, stop, frequencies, phases):
                 _tile_1x1(samples, start + row, frequencies, phases, row, column)
             row += 1
         column += 3 * width if wide else width
+
+
+@jit
+def prefetch_row(samples, row):
+    """Fetch a row of inputs into the cache while there is still other work to do."""
+    length = samples.shape[1]
+    for k in range(0, length, 64 // samples.itemsize):
+        prefetch(samples, row * length + k)
 
 
 def _make_sine_cosine(real, bits, magic, half_pi, sine, cosine):
