@@ -187,8 +187,8 @@ def advance(
     """Run the rounds of one chunk and return (status, row): how it ended, and the row t N + i where it stopped.
 
     ``samples`` holds a row for each (round, agent): inputs, or their features when ``mapped``. ``thresholds`` is empty
-    when nothing is censored. ``largest`` holds the largest label so far, the yardstick of divergence. ``scores`` is None,
-    and then costs no compilation either, or two (T, N) arrays for the collective squared error and loss.
+    when nothing is censored. ``largest`` holds the largest label so far, the yardstick of divergence. ``scores`` is
+    None, and then costs no compilation either, or two (T, N) arrays for the collective squared error and loss.
     """
     algorithm, loss, rho, shrink, mixing, rounding, cells, low, high, scale, n_features = plan
     starts, neighbours, combination = graph
