@@ -2,8 +2,13 @@
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 import laconic as lc
+
+# The same examples on every machine and in every run, however slow it is.
+settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
+settings.load_profile("fixed")
 
 NETWORKS = {
     "path": lc.Network.path(6),
