@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from laconic import _validate
+from laconic._validate import Array
 
 
 @dataclass(frozen=True)
@@ -38,3 +41,10 @@ class Censor:
     def threshold(self, t: int) -> float:
         """The least norm of an innovation that is worth a message in round ``t``."""
         return self.alpha * self.beta ** float(t)
+
+    def thresholds(self, first: int, count: int) -> Array:
+        """The thresholds of ``count`` rounds from ``first`` on."""
+        rounds = np.arange(first, first + count, dtype=np.float64)
+        if type(self).threshold is not Censor.threshold:  # a rule of one's own, which need not understand arrays
+            return np.array([self.threshold(int(t)) for t in rounds], dtype=np.float64)
+        return self.alpha * self.beta**rounds

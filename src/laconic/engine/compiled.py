@@ -185,8 +185,7 @@ class Compiled:
     def _thresholds(self, n_rounds: int) -> Array:
         if self._censor is None:
             return self._no_thresholds
-        first = self.round + 1
-        return np.array([self._censor.threshold(t) for t in range(first, first + n_rounds)], dtype=np.float64)
+        return self._censor.thresholds(self.round + 1, n_rounds)
 
 
 def make_plan(learner: Learner, features: RandomFeatures, network: Network, real: Any) -> kernels.Plan:

@@ -37,7 +37,7 @@ from laconic.engine.rows import (
 from laconic.engine.vectors import jit, load, splat, store, vector_fma, width_of
 from laconic.engine.waves import prefetch_row, project, wave
 
-STAMP = "1a6d6959e7975f0e"
+STAMP = "7060d4c7057d44e6"
 
 __all__ = ["DENSE", "HINGE", "LOGISTIC", "RISE", "SQUARED", "TREAD"]
 

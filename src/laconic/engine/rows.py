@@ -16,7 +16,7 @@ import numpy as np
 from laconic.engine.vectors import (
     from_bits,
     jit,
-    lanes,
+    largest_of,
     load,
     splat,
     store,
@@ -285,10 +285,7 @@ def peak_row(row, size):
     peak = splat(row.dtype.type(0))
     for k in range(0, size, width_of(row)):
         peak = vector_larger(vector_abs(load(row, k)), peak)
-    largest = row.dtype.type(0)
-    for lane in lanes(peak):
-        largest = max(largest, lane)
-    return largest
+    return largest_of(peak)
 
 
 @jit

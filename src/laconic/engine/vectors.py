@@ -11,6 +11,7 @@ casts, and a 32-byte ``Vector`` of floats with its operators. Whoever changes th
 from __future__ import annotations
 
 import operator
+from functools import reduce
 
 from llvmlite import ir
 from numba import njit
@@ -164,29 +165,22 @@ def splat(typing_context, value):
     return result(value), codegen
 
 
-@intrinsic
-def lanes(typing_context, vector):
-    """The lanes as a tuple of floats."""
-    result = types.UniTuple(vector.dtype, vector.width)
+def _fold(combine):
+    """A function of a vector that combines its lanes, from the first to the last."""
 
-    def codegen(context, builder, signature, args):
-        entries = [builder.extract_element(args[0], ir.Constant(_LANE, k)) for k in range(vector.width)]
-        return context.make_tuple(builder, result, entries)
+    @intrinsic
+    def fold(typing_context, vector):
+        def codegen(context, builder, signature, args):
+            entries = [builder.extract_element(args[0], ir.Constant(_LANE, k)) for k in range(vector.width)]
+            return reduce(lambda a, b: combine(builder, a, b), entries)
 
-    return result(vector), codegen
+        return vector.dtype(vector), codegen
+
+    return fold
 
 
-@intrinsic
-def sum_of(typing_context, vector):
-    """The lanes added up, from the first to the last."""
-
-    def codegen(context, builder, signature, args):
-        total = builder.extract_element(args[0], ir.Constant(_LANE, 0))
-        for k in range(1, vector.width):
-            total = builder.fadd(total, builder.extract_element(args[0], ir.Constant(_LANE, k)))
-        return total
-
-    return vector.dtype(vector), codegen
+sum_of = _fold(lambda builder, a, b: builder.fadd(a, b))
+largest_of = _fold(lambda builder, a, b: builder.select(builder.fcmp_ordered(">", a, b), a, b))
 
 
 def _operator(python_operator, instruction):

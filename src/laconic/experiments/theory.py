@@ -84,7 +84,7 @@ def lemma(stream: Stream, setting: Setting, steps: Mapping[str, Any]) -> dict[st
     width = 2 * reach / quantizer.cells
     n_agents, n_features = stream.network.n_agents, stream.features.n_features
     rounding = np.sqrt(n_features) * width / 2
-    thresholds = np.array([censor.threshold(t) for t in range(1, trace.n_rounds + 1)])
+    thresholds = censor.thresholds(1, trace.n_rounds)
     bound = np.sqrt(n_agents) * np.maximum(thresholds, rounding)
     printed = max(np.sqrt(n_agents) * censor.threshold(1), np.sqrt(n_agents) * rounding)
     picked = _logarithmic(trace.n_rounds)
