@@ -203,7 +203,7 @@ def test_a_range_that_is_too_small_shows_in_the_trace(features):
         (lambda: lc.Censor(-1.0, 0.9), "alpha must be at least 0"),
         (lambda: lc.Censor(1.0, 0.0), "beta must be larger than 0"),
         (lambda: lc.Censor(1.0, 1.1), "beta must be at most 1"),
-        (lambda: lc.Channel(censor=0.5), "censor must be a laconic.Censor"),
+        (lambda: lc.Channel(censor=0.5), "censor must have a method threshold"),
         (lambda: lc.Channel(quantizer=3), "quantizer must be a laconic.Quantizer"),
         (lambda: lc.QCODKLA(bits=0), "bits must be from 1 to 16"),
         (lambda: lc.ODKLA(channel="fast"), "channel must be a laconic.Channel"),

@@ -44,7 +44,4 @@ class Censor:
 
     def thresholds(self, first: int, count: int) -> Array:
         """The thresholds of ``count`` rounds from ``first`` on."""
-        rounds = np.arange(first, first + count, dtype=np.float64)
-        if type(self).threshold is not Censor.threshold:  # a rule of one's own, which need not understand arrays
-            return np.array([self.threshold(int(t)) for t in rounds], dtype=np.float64)
-        return self.alpha * self.beta**rounds
+        return self.alpha * self.beta ** np.arange(first, first + count, dtype=np.float64)

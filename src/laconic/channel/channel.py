@@ -43,8 +43,8 @@ class Channel:
     quantizer: Quantizer | None = None
 
     def __post_init__(self) -> None:
-        if self.censor is not None and not isinstance(self.censor, Censor):
-            raise ValueError(f"censor must be a laconic.Censor or a subclass of it; got {self.censor!r}.")
+        if self.censor is not None and not hasattr(self.censor, "threshold"):
+            raise ValueError(f"censor must have a method threshold(t), like laconic.Censor; got {self.censor!r}.")
         if self.quantizer is not None and not callable(self.quantizer):
             raise ValueError(f"quantizer must be a laconic.Quantizer or work like one; got {self.quantizer!r}.")
 

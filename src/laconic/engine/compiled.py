@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 
 from laconic._validate import Array
-from laconic.channel import Quantizer
+from laconic.channel import Censor, Quantizer
 from laconic.engine import kernels
 from laconic.engine.chunk import COLUMNS, Chunk, first_state, snapshot
 from laconic.engine.vectors import VECTOR_BYTES
@@ -185,7 +185,11 @@ class Compiled:
     def _thresholds(self, n_rounds: int) -> Array:
         if self._censor is None:
             return self._no_thresholds
-        return self._censor.thresholds(self.round + 1, n_rounds)
+        first = self.round + 1
+        if type(self._censor) is Censor:
+            return self._censor.thresholds(first, n_rounds)
+        # A rule of one's own, which need not understand arrays.
+        return np.array([self._censor.threshold(t) for t in range(first, first + n_rounds)], dtype=np.float64)
 
 
 def make_plan(learner: Learner, features: RandomFeatures, network: Network, real: Any) -> kernels.Plan:
