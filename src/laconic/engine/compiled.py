@@ -109,13 +109,17 @@ class Compiled:
 
     def _restore(self, state: State) -> None:
         self.round = state.round
-        weights = padded(state.weights, self.dtype)
-        broadcast = padded(state.broadcast, self.dtype)
+        n = self.n_agents
+        rows = aligned(4 * n, self._n_features, self.dtype)
+        weights, duals, broadcast, pull = (rows[k * n : (k + 1) * n] for k in range(4))
+        weights[:, : self._n_features] = state.weights
+        broadcast[:, : self._n_features] = state.broadcast
+        if "duals" in state.learner:
+            duals[:, : self._n_features] = state.learner["duals"]
         direct = self.learner.channel is not None and self.learner.channel.lossless
         if direct and self._plan.algorithm != kernels.ADAPT_THEN_COMBINE:
             broadcast = weights
-        duals = padded(state.learner.get("duals", np.empty((self.n_agents, 0))), self.dtype)
-        self._rows = kernels.Rows(weights, duals, broadcast, aligned(self.n_agents, weights.shape[1], self.dtype))
+        self._rows = kernels.Rows(weights, duals, broadcast, pull)
         if state.round > 0:
             kernels.listen(self._plan.algorithm, broadcast, *self._graph, self._rows.pull)
         # A model cannot predict beyond its norm, so a resumed run starts from that yardstick of divergence.
@@ -130,8 +134,8 @@ class Compiled:
         n_rows = rounds * self.n_agents if rounds > 1 or self._collective else min(_BLOCK_ROWS, self.n_agents)
         phases = aligned(n_rows, self._n_features // 2, self.dtype)
         phi = aligned(n_rows, self._n_features, self.dtype)
-        innovation, spare = (aligned(1, self._n_features, self.dtype) for _ in range(2))
-        return kernels.Scratch(phases, phi, innovation, spare)
+        room = aligned(2, self._n_features, self.dtype)
+        return kernels.Scratch(phases, phi, room[:1], room[1:])
 
     def state(self) -> State:
         """Copies of all that the next round needs."""

@@ -199,10 +199,9 @@ def sweep(
         _Run(learner, make_engine(learner, features, network, engine, dtype, None, collective))
         for learner in named.values()
     ]
-    source = Source(runs[0].learner, features, network, X, y)
-    binary = [run.learner for run in runs if run.learner.loss.binary]
-    if binary:
-        source.learner = binary[0]
+    # The labels must suit the most demanding of the losses.
+    demanding = max((run.learner for run in runs), key=lambda learner: learner.loss.binary)
+    source = Source(demanding, features, network, X, y)
     with Parallel(n_jobs=n_jobs, prefer="threads") as pool, _bar(progress, source.n_rounds, "sweep") as bar:
         for X_chunk, y_chunk in source.chunks():
             phi = _map_chunk(runs, features, _validate.finite("X", X_chunk), dtype)

@@ -23,29 +23,32 @@ class Source:
     """The data of a run, checked, in chunks: slices of two arrays, or of block after block of an iterable."""
 
     def __init__(self, learner: Learner, features: RandomFeatures, network: Network, X: object, y: object) -> None:
-        self.learner, self._n_inputs, self._n_agents = learner, features.n_inputs, network.n_agents
-        self._blocks: Blocks
+        self._loss, self._n_inputs, self._n_agents = learner.loss, features.n_inputs, network.n_agents
+        self._checked: Iterable[tuple[Array, Array]]
         self.n_rounds: int | None = None
         if y is not None:
-            checked = self._check(X, y)
-            self.n_rounds = len(checked[1])
-            self._blocks = [checked]
+            arrays = self._check(X, y)
+            self.n_rounds = len(arrays[1])
+            self._checked = [arrays]
         elif isinstance(X, Iterable) and not isinstance(X, (np.ndarray, str)):
-            self._blocks = X
+            self._checked = self._check_each(X)
         else:
             raise ValueError("y is missing: pass X (T, N, d) with y (T, N), or an iterable of blocks (X, y).")
 
     def chunks(self) -> Iterator[tuple[Array, Array]]:
         """At most ``_CHUNK_ROWS`` samples at a time."""
         length = max(1, _CHUNK_ROWS // self._n_agents)
-        for block in self._blocks:
-            try:
-                X_block, y_block = block
-            except (TypeError, ValueError):
-                raise ValueError("each block must be a pair (X, y) of arrays (T, N, d) and (T, N).") from None
-            X, y = self._check(X_block, y_block)
+        for X, y in self._checked:
             for start in range(0, len(y), length):
                 yield X[start : start + length], y[start : start + length]
+
+    def _check_each(self, blocks: Blocks) -> Iterator[tuple[Array, Array]]:
+        for block in blocks:
+            try:
+                X, y = block
+            except (TypeError, ValueError):
+                raise ValueError("each block must be a pair (X, y) of arrays (T, N, d) and (T, N).") from None
+            yield self._check(X, y)
 
     def _check(self, X: object, y: object) -> tuple[Array, Array]:
         inputs = _validate.real_array("X", X, "(T, n_agents, n_inputs)", ndim=3)
@@ -58,6 +61,6 @@ class Source:
             )
         if np.isinf(labels).any():
             raise ValueError("y must be finite, or NaN where a label is missing; it holds an infinite value.")
-        if self.learner.loss.binary and not (np.isnan(labels) | (np.abs(labels) == 1)).all():
-            raise ValueError(f"y must hold only -1 and +1 (or NaN) for the {self.learner.loss.name} loss.")
+        if self._loss.binary and not (np.isnan(labels) | (np.abs(labels) == 1)).all():
+            raise ValueError(f"y must hold only -1 and +1 (or NaN) for the {self._loss.name} loss.")
         return inputs, labels
