@@ -57,12 +57,12 @@ def network_of_18_edges() -> lc.Network:
     raise RuntimeError("no random network with 18 edges")
 
 
-def take_turns(*calls: Callable[[], object], repeats: int = REPEATS) -> list[float]:
+def take_turns(*calls: Callable[[], object]) -> list[float]:
     """Median seconds of each call, timed in turns so that a noisy moment hits all of them."""
     for call in calls:
         call()
-    times = np.empty((repeats, len(calls)))
-    for repeat in range(repeats):
+    times = np.empty((REPEATS, len(calls)))
+    for repeat in range(REPEATS):
         for k, call in enumerate(calls):
             start = time.perf_counter()
             call()
@@ -101,13 +101,13 @@ def against_others(rows: list[Row], features: lc.RandomFeatures, network: lc.Net
     if not np.allclose(stacked.run(X, y), ours.predictions, rtol=1e-9, atol=1e-9):
         raise RuntimeError("the NumPy yardstick computes something else")
     numpy_seconds, seconds = take_turns(
-        lambda: stacked.run(X, y), lambda: lc.simulate(learner, features, network, X, y), repeats=3
+        lambda: stacked.run(X, y), lambda: lc.simulate(learner, features, network, X, y)
     )
     note = f"{numpy_seconds * 1e3:.0f} ms against {seconds * 1e3:.1f} ms"
     rows.append(Row("stacked NumPy / ODKLA", numpy_seconds / seconds, "x", 12, False, note))
     n_rows = 1500
     sgd = one_row_sgd(X.reshape(-1, D)[:n_rows], y.reshape(-1)[:n_rows], L)
-    sgd_seconds, seconds = take_turns(sgd, lambda: lc.simulate(learner, features, network, X, y), repeats=3)
+    sgd_seconds, seconds = take_turns(sgd, lambda: lc.simulate(learner, features, network, X, y))
     each, own = sgd_seconds / n_rows, seconds / (T * N)
     note = f"{each * 1e6:.0f} us against {own * 1e6:.2f} us a sample"
     rows.append(Row("RBFSampler + SGDRegressor / ODKLA", each / own, "x", 500, False, note))
