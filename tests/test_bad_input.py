@@ -101,6 +101,8 @@ def test_inputs_whose_phase_overflows_are_named(features):
     X[7, 2] = 1e308
     with pytest.raises(ValueError, match="round 8 agent 2 got values too large for the feature map"):
         lc.simulate(lc.ODKLA(), features, NETWORKS["ring"], X, y)
+    with pytest.raises(ValueError, match="values too large for the feature map"):
+        lc.sweep([lc.ODKLA()], features, NETWORKS["ring"], X, y)
 
 
 @ENGINES

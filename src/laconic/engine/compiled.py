@@ -71,7 +71,8 @@ def map_features(features: RandomFeatures, X: Array, dtype: Any = np.float64) ->
     phases = aligned(_BLOCK_ROWS, features.n_frequencies, dtype)
     phi = aligned(len(rows), features.n_features, dtype)
     scale = dtype.type(features.n_frequencies**-0.5)
-    kernels.map_rows(rows, frequencies, features.n_frequencies, scale, phases, phi)
+    if not kernels.map_rows(rows, frequencies, features.n_frequencies, scale, phases, phi):
+        raise ValueError("X holds values too large for the feature map.")
     return phi
 
 
