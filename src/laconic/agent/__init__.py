@@ -1,0 +1,1 @@
+"""One agent as a state machine without I/O: messages in, messages out; checkpoints and repair."""

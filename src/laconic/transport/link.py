@@ -1,0 +1,37 @@
+"""What an agent's driver sees of a network: three kinds of news, and a way to send."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+
+class Received(NamedTuple):
+    """Bytes came in. ``sender`` is who the transport vouches for, not who the bytes claim to come from."""
+
+    sender: str
+    data: bytes
+
+
+class Connected(NamedTuple):
+    """A neighbour is there and hears what is sent to it from now on."""
+
+    name: str
+
+
+class Disconnected(NamedTuple):
+    """A neighbour is gone: crashed, hung, or cut off."""
+
+    name: str
+
+
+Event = Received | Connected | Disconnected
+
+
+class Link(Protocol):
+    """One agent's place on a network. News go to the function that the link was opened with."""
+
+    def send(self, data: bytes, to: str | None = None) -> None:
+        """Send to one neighbour, or to all of them. Never raises because of the network: what is lost is repaired."""
+
+    def close(self) -> None:
+        """Say goodbye to the network and free its resources."""
