@@ -1,0 +1,192 @@
+"""What an agent does, as Prometheus metrics.
+
+A round must cost next to nothing, so the agent's loop only adds to plain numbers (``Tally``); metrics are made of them
+when somebody scrapes.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from laconic import _validate
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
+    from prometheus_client.registry import CollectorRegistry
+
+#: Upper ends, in seconds, of the classes that rounds are counted in; a last one takes the rest.
+BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+#: Samples that the moving mean of squared errors remembers.
+WINDOW = 100
+
+_COUNTERS = {
+    "sends": "Broadcasts made.",
+    "censored": "Rounds in which nothing was worth saying.",
+    "bits": "Bits broadcast, by the account of the paper.",
+    "bytes_out": "Payload bytes handed to the network.",
+    "bytes_in": "Payload bytes that came in.",
+    "repairs": "Neighbours restored from a snapshot after something was missed.",
+    "requests": "Snapshots asked for.",
+}
+
+
+class Tally:
+    """Plain numbers about a run, which its loop adds to; read by anyone at any time.
+
+    Attributes
+    ----------
+    round : int
+    loss, samples : float, int
+        Sum of the losses of all samples learned from, and their number.
+    mean_square_error : float
+        Moving mean over about the last hundred samples; NaN before the first.
+    dropped : int
+        Samples that came faster than rounds.
+    connected, suspended : int
+        Neighbours that are there, and edges that rest because their other end is gone.
+
+    Examples
+    --------
+    >>> tally = Tally()
+    >>> tally.learned(loss=0.5, error=1.0)
+    >>> tally.learned(loss=1.5, error=-2.0)
+    >>> tally.samples, tally.loss, tally.mean_square_error
+    (2, 2.0, 2.5)
+    """
+
+    def __init__(self) -> None:
+        self.round = 0
+        self.samples = 0
+        self.loss = 0.0
+        self.mean_square_error = math.nan
+        self.dropped = 0
+        self.connected = 0
+        self.suspended = 0
+        self._seconds = 0.0
+        self._classes = [0] * (len(BOUNDS) + 1)
+
+    def learned(self, loss: float, error: float) -> None:
+        """A sample was learned from: its loss, and by how much its prediction was off."""
+        self.samples += 1
+        self.loss += loss
+        square = error * error
+        if self.samples == 1:
+            self.mean_square_error = square
+        else:
+            self.mean_square_error += (square - self.mean_square_error) / min(self.samples, WINDOW)
+
+    def took(self, seconds: float) -> None:
+        """A round is over, so many seconds after the one before."""
+        self._seconds += seconds
+        self._classes[bisect_left(BOUNDS, seconds)] += 1
+
+    def times(self) -> tuple[list[int], float]:
+        """Rounds that took as long as each of ``BOUNDS`` at most, then all of them; and the sum of their seconds."""
+        return list(accumulate(self._classes)), self._seconds
+
+
+class Collector:
+    """Makes metrics of a tally and an agent's counters, each labelled with the agent's name, when it is asked to."""
+
+    def __init__(self, agent: str, tally: Tally, counters: Callable[[], Mapping[str, Any]]) -> None:
+        self.agent, self.tally, self.counters = agent, tally, counters
+
+    def collect(self) -> Iterator[Metric]:
+        """All metrics, as they are now."""
+        from prometheus_client.core import (
+            CounterMetricFamily,
+            GaugeMetricFamily,
+            HistogramMetricFamily,
+            SummaryMetricFamily,
+        )
+
+        who, tally, counters = [self.agent], self.tally, self.counters()
+
+        def gauge(name: str, about: str, value: float) -> Metric:
+            family = GaugeMetricFamily(f"laconic_{name}", about, labels=["agent"])
+            family.add_metric(who, value)
+            return family
+
+        def counter(name: str, about: str, value: float) -> Metric:
+            family = CounterMetricFamily(f"laconic_{name}", about, labels=["agent"])
+            family.add_metric(who, value)
+            return family
+
+        yield gauge("round", "Rounds completed.", tally.round)
+        loss = SummaryMetricFamily("laconic_loss", "Losses of the samples learned from.", labels=["agent"])
+        loss.add_metric(who, count_value=tally.samples, sum_value=tally.loss)
+        yield loss
+        yield gauge("mean_square_error", f"Moving mean over about {WINDOW} samples.", tally.mean_square_error)
+        for name, about in _COUNTERS.items():
+            yield counter(name, about, counters.get(name, 0))
+        refusals = CounterMetricFamily("laconic_refusals", "Messages refused.", labels=["agent", "reason"])
+        for reason, count in dict(counters.get("refusals", {})).items():
+            refusals.add_metric([self.agent, reason], count)
+        yield refusals
+        counts, seconds = tally.times()
+        times = HistogramMetricFamily("laconic_round_seconds", "From round to round.", labels=["agent"])
+        ends = [*(str(float(bound)) for bound in BOUNDS), "+Inf"]
+        times.add_metric(who, list(zip(ends, counts, strict=True)), seconds)
+        yield times
+        neighbours = GaugeMetricFamily("laconic_neighbours", "Neighbours by state.", labels=["agent", "state"])
+        neighbours.add_metric([self.agent, "connected"], tally.connected)
+        neighbours.add_metric([self.agent, "suspended"], tally.suspended)
+        yield neighbours
+        yield counter("samples_dropped", "Samples that came faster than rounds.", tally.dropped)
+
+
+class Server:
+    """Serves an agent's metrics, and those of its process, over HTTP until it is closed.
+
+    Parameters
+    ----------
+    agent : str
+    tally : Tally
+    counters : callable
+        Gives the agent's counters.
+    port : int
+        0 for any that is free; ``port`` then tells which.
+    address : str
+        The machine itself alone, unless told otherwise: metrics are not secret, but nobody else's business.
+    """
+
+    def __init__(
+        self,
+        agent: str,
+        tally: Tally,
+        counters: Callable[[], Mapping[str, Any]],
+        port: int,
+        address: str = "127.0.0.1",
+    ) -> None:
+        _validate.integer("port", port, least=0, most=65535)
+        try:
+            from prometheus_client import start_http_server
+        except ImportError:
+            raise ValueError("metrics need prometheus-client: install laconic[agents].") from None
+        try:
+            self._server, self._thread = start_http_server(port, address, make_registry(agent, tally, counters))
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise OSError(f"metrics cannot be served on {address}:{port}: {why[0].lower()}{why[1:]}.") from None
+        self.port = int(self._server.server_port)
+
+    def close(self) -> None:
+        """Serve no more."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+def make_registry(agent: str, tally: Tally, counters: Callable[[], Mapping[str, Any]]) -> CollectorRegistry:
+    """A registry of the agent's own, with its metrics and those of its process (memory, CPU, files)."""
+    from prometheus_client import ProcessCollector
+    from prometheus_client.registry import CollectorRegistry
+
+    registry = CollectorRegistry()
+    registry.register(Collector(agent, tally, counters))
+    ProcessCollector(registry=registry)
+    return registry
