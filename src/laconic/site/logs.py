@@ -113,8 +113,8 @@ def fields(record: logging.LogRecord) -> dict[str, Any]:
 
 def sentence(clock: str, agent: str | None, level: str, event: str, fields: Mapping[str, Any]) -> str:
     """The short form of a line; nothing in it can end the line or move the cursor."""
-    said = [_printable(event), *(f"{_printable(name)}={_shown(value)}" for name, value in fields.items())]
-    who = f" {_printable(agent)}:" if agent else ""
+    said = [printable(event), *(f"{printable(name)}={_shown(value)}" for name, value in fields.items())]
+    who = f" {printable(agent)}:" if agent else ""
     loud = f" {level}:" if level not in ("info", "debug") else ""
     return f"{clock}{who}{loud} {' '.join(said)}"
 
@@ -164,9 +164,9 @@ def _shown(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return text if _BARE.fullmatch(text) else _printable(json.dumps(text, ensure_ascii=False))
+    return text if _BARE.fullmatch(text) else printable(json.dumps(text, ensure_ascii=False))
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """``text`` with whatever is not printable written out: a terminal obeys control characters."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
