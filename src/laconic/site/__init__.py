@@ -1,0 +1,1 @@
+"""A site: agents that run, with their configuration, data, metrics and keepers."""
