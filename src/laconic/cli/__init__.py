@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Sequence
 
 import laconic
-from laconic.cli import datasets, doctor, reproduce, run, tune
+from laconic.cli import datasets, doctor, reproduce, run, site, tune
 from laconic.cli.options import Parser, describe
 from laconic.cli.words import note, sentence
 from laconic.engine import Diverged
@@ -29,6 +29,7 @@ examples:
   laconic run my.csv --target price    a run on your own data
   laconic tune my.csv --target price   the best step sizes for it
   laconic reproduce --quick            the paper's experiments in a minute
+  laconic init                         a site of agents, to run on devices
 
 `laconic COMMAND --help` explains a command."""
 
@@ -75,7 +76,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"laconic {laconic.__version__}")
     parser.set_defaults(command=parser.help)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for room in (run, tune, reproduce, datasets, doctor):
+    for room in (run, tune, reproduce, datasets, site, doctor):
         room.add(commands)
     return parser
 

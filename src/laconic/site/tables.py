@@ -161,8 +161,9 @@ def near(word: object, known: Iterable[str]) -> str:
     >>> near("cellar", ["hall", "kitchen"])
     '.'
     """
-    options = {name.lower(): name for name in known}
-    found = difflib.get_close_matches(str(word).lower(), options, n=1, cutoff=0.6)
+    options, typed = {name.lower(): name for name in known}, str(word).lower()
+    found = difflib.get_close_matches(typed, options, n=1, cutoff=0.6)
+    found = found or [name for name in options if len(typed) > 2 and name.startswith(typed)]  # an abbreviation
     return f"; did you mean {options[found[0]]!r}?" if found else "."
 
 

@@ -1,0 +1,156 @@
+"""What ``laconic init`` writes: a settings file with a word on every key, and data to learn from."""
+
+from __future__ import annotations
+
+import textwrap
+
+import numpy as np
+
+from laconic import _validate
+
+_ROOMS = ("kitchen", "hall", "study", "bedroom", "cellar", "attic", "garage", "garden", "porch", "bath")
+_FIRST_PORT = 7450  # 7447 is where a zenoh router would listen
+_MOST_AGENTS = 1000
+_ROWS = 1000
+_NOISE = 0.02
+
+_SITE = """\
+# A site: agents that learn one model together. Start them all here with
+#
+#     laconic up {file}
+#
+# or one of them on its own device, with a copy of this file:
+#
+#     laconic agent --config {file} --name {first}
+
+[site]
+name = "home"              # first part of every zenoh key: home/{first}/sample, ...
+clock = "lockstep"         # a round ends when all neighbours are heard; or "slotted": when `slot` seconds are over
+slot = 1.0                 # seconds
+patience = 10.0            # seconds until a neighbour that vanished is given up
+checkpoint = "state"       # folder where agents save their state; without it, neighbours remind them after a restart
+checkpoint_every = 100     # rounds
+
+[model]                    # all agents draw the same random features from the seed
+kernel = "gaussian"        # or "laplacian", "matern"
+n_inputs = 2
+n_frequencies = 50         # a model has twice as many numbers
+bandwidth = 0.3            # distance within which inputs resemble each other; scale your inputs to about [0, 1]
+seed = 1
+dtype = "float64"          # or "float32"
+
+[learner]
+algorithm = "qcodkla"      # or "odkla", "dokl" (rho, eta), "rffdokl" (step, order), "local" (step, never speaks)
+rho = 0.5                  # how strongly neighbours are pulled together
+eta = 2.0                  # larger: smaller, safer steps
+regularization = 1e-5
+loss = "squared"           # "logistic", "hinge": labels are -1 and +1
+
+[channel]                  # what is said; leave out alpha and beta, or bits, with any learner but qcodkla, to say all
+alpha = 0.3                # silent while the model has moved less than alpha * beta^round since it was last sent
+beta = 0.999               # 1 keeps the threshold for ever
+bits = 3                   # for each number of a message
+range = "adaptive"         # or [low, high]
+
+[network]                  # who hears whom; there must be a way from each agent to every other
+edges = [
+{edges}
+]
+{security}
+[source]                   # of samples; {{name}} is the agent's name. An agent may have a `source` of its own
+kind = "file"              # replayed, JSON lines or CSV
+path = "data/{{name}}.csv"
+rate = 50                  # samples a second; without it, as fast as they are learned
+loop = true
+inputs = ["hour", "sunshine"]
+target = "warmth"
+
+# Other sources. A sample is {{"x": [0.1, 0.2], "y": 0.3}} or [0.1, 0.2, 0.3] in JSON or CBOR, or, with `inputs` and
+# `target`, an object with these names. Without a label (null) an agent predicts and does not learn.
+#
+# kind = "stdin"           # JSON lines or CSV; for `laconic agent`, not for `laconic up`
+#
+# kind = "zenoh"
+# key = "{{site}}/{{name}}/sample"
+#
+# kind = "mqtt"
+# host = "broker.local"
+# topic = "sensors/{{name}}"
+# port = 1883              # 8883 with tls
+# user = "{{name}}"
+# password_env = "MQTT_PASSWORD"   # the environment variable that holds it
+# ca = "broker-ca.pem"     # trust this authority and speak TLS; `tls = true` trusts the system's
+
+{agents}
+"""
+
+_SECURITY = """
+[security]                 # mutual TLS: only who has a certificate of this authority gets in, and only by its own name
+certificates = "certs"     # NAME.crt and NAME.key; made by `laconic certs {file}`
+ca = "certs/ca.pem"
+"""
+
+_NO_SECURITY = """
+# Mutual TLS: uncomment, make every endpoint tls/..., and run `laconic certs {file}`.
+# [security]
+# certificates = "certs"
+# ca = "certs/ca.pem"
+"""
+
+_FIRST_AGENT = """\
+[agents.{name}]
+listen = "{protocol}/127.0.0.1:{port}"   # across hosts: this device's address, or 0.0.0.0 and `reach = "..."`
+# metrics_port = 9101      # Prometheus metrics
+"""
+
+_AGENT = """
+[agents.{name}]
+listen = "{protocol}/127.0.0.1:{port}"
+"""
+
+
+def agent_names(n_agents: int) -> tuple[str, ...]:
+    """Names for so many agents: rooms of a house, numbered when the house has no more.
+
+    >>> agent_names(2)
+    ('kitchen', 'hall')
+    """
+    n_agents = _validate.integer("n_agents", n_agents, least=1, most=_MOST_AGENTS)
+    return (*_ROOMS[:n_agents], *(f"room-{k}" for k in range(len(_ROOMS) + 1, n_agents + 1)))
+
+
+def settings(n_agents: int, file: str = "site.toml", secure: bool = False) -> str:
+    """The text of a settings file: agents in a ring with one chord, on this machine."""
+    names = agent_names(n_agents)
+    ring = [(names[k], names[(k + 1) % n_agents]) for k in range(n_agents if n_agents > 2 else n_agents - 1)]
+    chord = [(names[0], names[n_agents // 2])] if n_agents > 3 else []
+    edges = ", ".join(f'["{a}", "{b}"]' for a, b in ring + chord)
+    lines = textwrap.wrap(edges.replace('", "', '",_"'), 100, break_long_words=False, break_on_hyphens=False)
+    protocol = "tls" if secure else "tcp"
+    agents = "".join(
+        (_AGENT if k else _FIRST_AGENT).format(name=name, protocol=protocol, port=_FIRST_PORT + k)
+        for k, name in enumerate(names)
+    )
+    return _SITE.format(
+        file=file,
+        first=names[0],
+        edges="\n".join(f"  {line.replace(',_', ', ')}" for line in lines),
+        security=(_SECURITY if secure else _NO_SECURITY).format(file=file),
+        agents=agents.rstrip(),
+    )
+
+
+def samples(n_agents: int, n_rows: int = _ROWS) -> dict[str, str]:
+    """CSV text for each agent: hour of the day and sunshine in [0, 1], and how warm it then is, with a little noise.
+
+    All agents see the same nonlinear function, each with draws and noise of its own.
+    """
+    tables = {}
+    for k, name in enumerate(agent_names(n_agents)):
+        random = np.random.default_rng([k, 0])
+        hour, sunshine = random.uniform(size=(2, n_rows))
+        warmth = 0.5 + 0.3 * np.sin(2 * np.pi * (hour - 0.3)) + 0.4 * sunshine * np.sin(np.pi * hour)
+        warmth += _NOISE * random.standard_normal(n_rows)
+        rows = (f"{a:.4f},{b:.4f},{c:.4f}" for a, b, c in zip(hour, sunshine, warmth, strict=True))
+        tables[name] = "\n".join(("hour,sunshine,warmth", *rows)) + "\n"
+    return tables
