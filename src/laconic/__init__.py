@@ -28,6 +28,7 @@ from laconic.trace import State, Trace
 
 if TYPE_CHECKING:
     from laconic import checks, data, offline
+    from laconic.agent import Agent
     from laconic.faces import DecentralizedKernelClassifier, DecentralizedKernelRegressor
     from laconic.faces import river as river
 
@@ -38,6 +39,7 @@ __all__ = [
     "ODKLA",
     "QCODKLA",
     "RFFDOKL",
+    "Agent",
     "Censor",
     "Channel",
     "DecentralizedKernelClassifier",
@@ -67,14 +69,18 @@ _LAZY_MODULES = {
     "offline": "laconic.offline",
     "river": "laconic.faces.river",
 }
-_LAZY_CLASSES = ("DecentralizedKernelClassifier", "DecentralizedKernelRegressor")
+_LAZY_CLASSES = {
+    "Agent": "laconic.agent",
+    "DecentralizedKernelClassifier": "laconic.faces",
+    "DecentralizedKernelRegressor": "laconic.faces",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY_MODULES:
         return importlib.import_module(_LAZY_MODULES[name])
     if name in _LAZY_CLASSES:
-        return getattr(importlib.import_module("laconic.faces"), name)
+        return getattr(importlib.import_module(_LAZY_CLASSES[name]), name)
     raise AttributeError(f"module 'laconic' has no attribute {name!r}")
 
 

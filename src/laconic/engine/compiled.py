@@ -98,7 +98,7 @@ class Compiled:
         self.learner, self.n_agents = learner, network.n_agents
         self.dtype = np.dtype(dtype)
         self._collective = collective
-        self._plan = make_plan(learner, features, network, self.dtype.type)
+        self._plan = make_plan(learner, features, network.n_agents, self.dtype.type)
         self._frequencies = padded(features.frequencies.T, self.dtype)
         self._n_features = features.n_features
         self._graph = kernels.Graph(network.starts, network.neighbours, network.combination.astype(self.dtype))
@@ -197,7 +197,7 @@ class Compiled:
         return np.array([self._censor.threshold(t) for t in range(first, first + n_rounds)], dtype=np.float64)
 
 
-def make_plan(learner: Learner, features: RandomFeatures, network: Network, real: Any) -> kernels.Plan:
+def make_plan(learner: Learner, features: RandomFeatures, n_agents: int, real: Any) -> kernels.Plan:
     """The learner's numbers, in the working precision."""
     if isinstance(learner, ODKLA):
         algorithm, rho, mixing = kernels.LINEARIZED, learner.rho, 0.0
@@ -219,7 +219,7 @@ def make_plan(learner: Learner, features: RandomFeatures, network: Network, real
         algorithm,
         _LOSS_CODES[type(learner.loss)],
         real(rho),
-        real(learner.shrink(network.n_agents)),
+        real(learner.shrink(n_agents)),
         real(mixing),
         rounding,
         cells,
@@ -228,3 +228,17 @@ def make_plan(learner: Learner, features: RandomFeatures, network: Network, real
         real(features.n_frequencies**-0.5),
         features.n_features,
     )
+
+
+def for_one(plan: kernels.Plan, largest: float, degree: int = 0) -> tuple[Array, Array]:
+    """A plan as the two arrays, real and whole numbers, that the kernels for a single agent take.
+
+    ``largest`` is the yardstick of divergence to begin with.
+    """
+    numbers = np.zeros(kernels.HIGH + 1)
+    numbers[[kernels.RHO, kernels.SHRINK, kernels.SCALE]] = plan.rho, plan.shrink, plan.scale
+    numbers[[kernels.LARGEST, kernels.DEGREE, kernels.MIXING]] = largest, degree, plan.mixing
+    numbers[[kernels.LOW, kernels.HIGH]] = plan.low, plan.high
+    bits = max(0, plan.cells.bit_length() - 1)
+    codes = np.array([plan.algorithm, plan.loss, plan.n_features // 2, plan.rounding, bits], dtype=np.int64)
+    return numbers, codes

@@ -15,13 +15,13 @@ class Diverged(ArithmeticError):
     ----------
     round : int
         The round in which it was noticed, counted from 1.
-    trace : Trace
-        All rounds before that.
+    trace : Trace or None
+        All rounds before that; None from a running agent, which keeps no record.
     advice : str
         Which parameter to change.
     """
 
-    def __init__(self, round: int, trace: Trace, advice: str) -> None:
+    def __init__(self, round: int, trace: Trace | None, advice: str) -> None:
         super().__init__(f"the run diverged in round {round}: {advice}")
         self.round = round
         self.trace = trace

@@ -151,7 +151,7 @@ def saturation(
             )
             outcome["mse"] = float(trace.mse()[-1])
         except Diverged as error:
-            trace = error.trace
+            trace = error.trace  # type: ignore[assignment]  # a simulation's errors carry one
             outcome |= {"diverged": True, "round": error.round}
         outcome["saturated"] = float(trace.saturated.mean()) if trace.n_rounds else 0.0
         outcomes.append(outcome)

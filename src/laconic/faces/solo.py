@@ -12,7 +12,7 @@ import numpy as np
 
 from laconic.engine import Diverged, kernels, simulate
 from laconic.engine.chunk import first_state
-from laconic.engine.compiled import aligned, make_plan, padded, supports
+from laconic.engine.compiled import aligned, for_one, make_plan, padded, supports
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
 from laconic.learners.base import ADMM
@@ -58,7 +58,7 @@ class Solo:
     """
 
     def __init__(self, learner: Learner, features: RandomFeatures, state: State | None = None) -> None:
-        plan = make_plan(learner, features, ALONE, np.float64)
+        plan = make_plan(learner, features, 1, np.float64)
         kept = first_state(learner, ALONE, features.n_features, np.dtype(np.float64), state)
         self.learner, self.round = learner, kept.round
         self._broadcast = kept.broadcast
@@ -69,8 +69,7 @@ class Solo:
         self._phases = aligned(1, features.n_frequencies, np.float64)
         # A model cannot predict beyond its norm: that is the first yardstick of divergence, as in ``lc.simulate``.
         largest = np.sqrt((kept.weights**2).sum())
-        self._numbers = np.array([plan.rho, plan.shrink, plan.scale, largest])
-        self._codes = np.array([plan.algorithm, plan.loss, features.n_frequencies])
+        self._numbers, self._codes = for_one(plan, largest)
         self._rate: Schedule = learner.eta if isinstance(learner, ADMM) else learner.step_size  # type: ignore[attr-defined]
         self._steady = self._rate.value if isinstance(self._rate, Constant) else None
         self.use(features)
