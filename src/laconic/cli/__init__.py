@@ -76,7 +76,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"laconic {laconic.__version__}")
     parser.set_defaults(command=parser.help)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for room in (run, tune, reproduce, datasets, site, doctor):
+    for room in (run, tune, reproduce, datasets, doctor, site):
         room.add(commands)
     return parser
 
