@@ -122,13 +122,17 @@ class Source(ABC):
     def _shut(self) -> None:
         """Stop and free; called once, by ``close``."""
 
+    def _log(self, level: int, event: str, **fields: object) -> None:
+        """A few fixed words, and what varies as fields."""
+        log.log(level, event, extra={"agent": self.label, **fields})
+
     def _drop(self, why: object) -> None:
         """Count a bad sample, and say so the first, second, fourth, eighth ... time: a log must not drown in them."""
         with self._room:
             self.counts["dropped"] += 1
             n = self.counts["dropped"]
         if n & (n - 1) == 0:
-            log.warning("%s: dropped a bad sample (%d so far): %s", self.label, n, why)
+            self._log(logging.WARNING, "bad sample dropped", count=n, why=str(why))
 
     def _read(self, data: bytes) -> Sample | None:
         """The sample that ``data`` holds; None, counted and logged, if it holds none."""
@@ -165,13 +169,13 @@ class Source(ABC):
             if sample is not None:
                 self._offer(sample, patient=False)
         except Exception:  # a mistake of ours must not end the library's thread, and with it the agent's ears
-            log.exception("%s: a sample could not be taken in", self.label)
+            log.exception("sample not taken in", extra={"agent": self.label})
 
     def _lose(self) -> None:
         self.counts["lost"] += 1
         n = self.counts["lost"]
         if n & (n - 1) == 0:
-            log.warning("%s: lost a sample (%d so far): they come faster than they are learned from", self.label, n)
+            self._log(logging.WARNING, "sample lost", count=n, why="they come faster than they are learned from")
 
     def _end(self) -> None:
         """No more will come."""

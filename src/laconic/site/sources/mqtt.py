@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 from typing import Any, final
 
-from laconic.site.sources.base import Source, log
+from laconic.site.sources.base import Source
 from laconic.site.sources.reading import Reader
 
 _PORT, _TLS_PORT = 1883, 8883
@@ -100,28 +101,29 @@ class MqttSource(Source):
 
     def _connected(self, client: Any, userdata: object, flags: object, reason: Any, properties: object) -> None:
         if reason.is_failure:
-            self._complain(f"the broker refuses: {reason}")
+            self._complain(f"it refuses: {reason}")
             return
-        self._failed = False
-        log.info("%s: connected to the broker at %s:%d", self.label, self.host, self.port)
         client.subscribe(self.topic, self.qos)  # here and not once: a subscription does not outlive its connection
 
     def _subscribed(self, client: Any, userdata: object, mid: int, reasons: Any, properties: object) -> None:
-        for reason in reasons:
-            if reason.is_failure:
-                self._complain(f"the broker refuses the topic {self.topic!r}: {reason}")
+        refused = [reason for reason in reasons if reason.is_failure]
+        if refused:
+            self._complain(f"it refuses the topic {self.topic!r}: {refused[0]}")
+            return
+        self._failed = False
+        self._log(logging.INFO, "broker connected", host=self.host, port=self.port, topic=self.topic)
 
     def _not_connected(self, client: Any, userdata: object) -> None:
-        self._complain("the broker does not answer")
+        self._complain("it does not answer")
 
     def _disconnected(self, client: Any, userdata: object, flags: object, reason: Any, properties: object) -> None:
         if not self._closed:
-            self._complain(f"the broker is gone: {reason}")
+            self._complain(f"it is gone: {reason}")
 
     def _complain(self, what: str) -> None:
         """Once for each time the connection is lost, not at every attempt."""
         if not self._failed:
-            log.warning("%s: %s (%s:%d); trying again", self.label, what, self.host, self.port)
+            self._log(logging.WARNING, "broker not connected", host=self.host, port=self.port, why=what)
         self._failed = True
 
     def _heard(self, client: Any, userdata: object, message: Any) -> None:

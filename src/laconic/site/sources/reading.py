@@ -20,6 +20,7 @@ _DELIMITERS = (",", ";", "\t")
 _LEAST_LIMIT = 65_536
 _BYTES_A_NUMBER = 64
 _SHOWN = 60
+_SELF_DESCRIBED = b"\xd9\xd9\xf7"  # CBOR's own mark at its beginning; decoders freeze what comes after it
 
 _Parts = tuple[Array, float, float | None]
 
@@ -209,7 +210,7 @@ def _decode_cbor(data: bytes) -> object:
     except ImportError:
         raise BadSample(f"this is not JSON: {_shown(data)} (for CBOR, install laconic[agents])") from None
     try:
-        return cbor2.loads(data)
+        return cbor2.loads(data.removeprefix(_SELF_DESCRIBED))
     except Exception:  # hostile bytes reach far into a decoder with many types of its own
         raise BadSample(f"this is neither JSON nor CBOR: {_shown(data)}") from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import select
 import sys
@@ -67,9 +68,9 @@ class TextSource(Source):
                 if not self._offer(sample, patient=True):
                     break
         except OSError as error:
-            log.error("%s: reading samples failed: %s", self.label, error)
+            self._log(logging.ERROR, "samples cannot be read", why=str(error))
         except Exception:  # a mistake of ours: say so, end the source, and let the agent live on
-            log.exception("%s: reading samples failed", self.label)
+            log.exception("samples cannot be read", extra={"agent": self.label})
         finally:
             self._end()
 
@@ -111,6 +112,7 @@ class StdinSource(TextSource):
                 self._descriptor = sys.stdin.fileno()
             except (AttributeError, OSError, ValueError):
                 raise ValueError("there is no standard input to read samples from.") from None
+        self.reader.new_table()
         self._bell, self._ringer = os.pipe()
         self._begin()
 
@@ -183,6 +185,7 @@ class FileSource(TextSource):
     def _check_header(self, file: BinaryIO) -> None:
         """Refuse at once a table that lacks a column that was asked for."""
         line = next((line for line in iter(lambda: file.readline(self.reader.limit), b"") if line.strip()), b"")
+        self.reader.new_table()
         with suppress(BadSample):  # which is counted when it is read in its turn
             self.reader.row(line)
         missing = self.reader.missing_columns()
@@ -209,7 +212,7 @@ class FileSource(TextSource):
             if self._stop.is_set() or not self.loop:
                 return
             if not found:
-                log.error("%s: there is no sample in %s to replay", self.label, self.path)
+                self._log(logging.ERROR, "no sample to replay", path=str(self.path))
                 return
             to_skip %= found
 
