@@ -230,6 +230,18 @@ def test_a_broken_authority_is_not_replaced_by_itself(file, tmp_path, monkeypatc
         make_certificates(site)
 
 
+def test_guests_have_certificates_too(file):
+    file.write_text(TEXT.replace("[security]", '[security]\nguests = ["sensor", "phone"]'))
+    site = Site.read(file)
+    assert site.security.guests == ("sensor", "phone")
+    made = {None: "made", "kitchen": "made", "hall": "made", "sensor": "made", "phone": "made"}
+    assert what(make_certificates(site)) == made
+    path = site.security.certificates / "phone.crt"
+    assert certificate(path).subject.rfc4514_string() == "CN=phone"
+    assert what(make_certificates(site)) == dict.fromkeys(made, "kept")
+    assert what(make_certificates(site, only="phone", force=True)) == {None: "kept", "phone": "renewed, as asked"}
+
+
 def test_bad_input(file):
     plain = Site.parse(TEXT.replace("[security]", "").replace("tls/", "tcp/"), file)
     with pytest.raises(ValueError, match=r"has no \[security\] table: add one"):

@@ -43,6 +43,7 @@ rounding = "tread"
 edges = [["hall", "cellar"], ["kitchen", "hall"], ["hall", "kitchen"]]
 [security]
 certificates = "keys"
+guests = ["sensor"]
 [source]
 kind = "mqtt"
 host = "broker"
@@ -105,6 +106,7 @@ def test_every_key_is_taken_in(tmp_path):
     assert site.neighbours("hall") == ("kitchen", "cellar") and site.neighbours("cellar") == ("hall",)
 
     assert site.security.ca == tmp_path / "keys" / "ca.pem" and site.security.ca_key == tmp_path / "keys" / "ca-key.pem"
+    assert site.security.guests == ("sensor",)
     kitchen, hall, cellar = site.agents
     assert kitchen.certificate == tmp_path / "keys" / "kitchen.crt" and kitchen.key.name == "kitchen.key"
     assert hall.certificate == tmp_path / "elsewhere" / "hall.pem" and str(hall.key) == "/etc/hall.key"
@@ -262,6 +264,13 @@ WRONG = {
     ),
     "certificate without security": (in_table("agents.hall", 'key = "k"'), "[agents.hall] has no key 'key'"),
     "security key": (SECURE + "cert = 1\n", "[security] has no key 'cert'; did you mean 'certificates'?"),
+    "guest": (SECURE + 'guests = ["a b"]\n', "[security] guests: a name must be made of letters"),
+    "guests are text": (SECURE + 'guests = "sensor"\n', "[security] guests must be a list of names, got 'sensor'."),
+    "guest is an agent": (
+        SECURE + 'guests = ["Hall"]\n',
+        "[security] guests must not have the name of another, got 'Hall'.",
+    ),
+    "guest twice": (SECURE + 'guests = ["a", "A"]\n', "[security] guests must not have the name of another, got 'A'."),
     "edge to nobody": (
         PAIR.replace('["kitchen", "hall"]', '["kitchen", "hal"]'),
         "edges join 'hal', which is no agent; did",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime
 import ipaddress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, final
+from typing import TYPE_CHECKING, NamedTuple
 
 from laconic import _validate
 from laconic._files import written_whole
@@ -36,7 +36,15 @@ class Outcome(NamedTuple):
     path: Path
 
 
-@final
+class _Holder(NamedTuple):
+    """Whom a certificate names, where they are found, and where their files lie."""
+
+    name: str
+    hosts: tuple[str, ...]
+    certificate: Path
+    key: Path
+
+
 class _Authority(NamedTuple):
     certificate: x509.Certificate
     key: EllipticCurvePrivateKey
@@ -45,7 +53,7 @@ class _Authority(NamedTuple):
 def make_certificates(
     site: Site, *, only: str | None = None, force: bool = False, days: int = _DAYS
 ) -> tuple[Outcome, ...]:
-    """Make what is missing: the authority, and a certificate and key for each agent.
+    """Make what is missing: the authority, and a certificate and key for each agent and each guest.
 
     What is there and good is kept. A certificate that another authority signed, that ends within 30 days, that does not
     fit its key, or that does not name where its agent is found now, is renewed.
@@ -55,18 +63,18 @@ def make_certificates(
     site : Site
         With a ``[security]`` table.
     only : str, optional
-        Make this agent's alone, with the authority that is there.
+        Make that of this agent or guest alone, with the authority that is there.
     force : bool
-        Replace what is there: the agent's if ``only`` is given, else all, the authority included. A new authority means
+        Replace what is there: that one if ``only`` is given, else all, the authority included. A new authority means
         that every agent needs its new certificate before it can speak to the others.
     days : int
-        For how long an agent's certificate is good.
+        For how long a certificate is good.
     """
     _validate.integer("days", days, least=1, most=_MOST_DAYS)
     security = site.security
     if security is None:
         raise ValueError(f"{site.file} has no [security] table: add one, and make the endpoints 'tls/...'.")
-    wanted = site.agents if only is None else (site.agent(only),)
+    wanted = _holders(site, security, only)
     try:
         import cryptography  # noqa: F401
     except ImportError:
@@ -75,7 +83,20 @@ def make_certificates(
     for path in (security.ca.parent, security.certificates):
         path.mkdir(parents=True, exist_ok=True, mode=_PRIVATE_FOLDER)
     authority, first = _get_authority(site.name, security, now, new=force and only is None, needed=only is not None)
-    return (first, *(_serve(agent, authority, now, days, force) for agent in wanted))
+    return (first, *(_serve(holder, authority, now, days, force) for holder in wanted))
+
+
+def _holders(site: Site, security: Security, only: str | None) -> list[_Holder]:
+    """All who need a certificate, or the one who is asked for."""
+    folder = security.certificates
+    guests = [_Holder(name, _LOCAL, folder / f"{name}.crt", folder / f"{name}.key") for name in security.guests]
+    if only is not None and only in security.guests:
+        return [guest for guest in guests if guest.name == only]
+    agents = []
+    for agent in site.agents if only is None else (site.agent(only),):
+        assert agent.certificate is not None and agent.key is not None  # there is a [security] table
+        agents.append(_Holder(agent.name, _hosts(agent), agent.certificate, agent.key))
+    return agents if only is not None else agents + guests
 
 
 def _get_authority(
@@ -104,31 +125,29 @@ def _get_authority(
     return authority, Outcome(None, "kept", security.ca)
 
 
-def _serve(agent: AgentSettings, authority: _Authority, now: datetime.datetime, days: int, force: bool) -> Outcome:
-    """One agent's certificate and key: kept if they are good, else made."""
-    assert agent.certificate is not None and agent.key is not None  # there is a [security] table
+def _serve(holder: _Holder, authority: _Authority, now: datetime.datetime, days: int, force: bool) -> Outcome:
+    """One certificate and its key: kept if they are good, else made."""
     what = "made"
-    if agent.certificate.exists() and agent.key.exists():
-        flaw = "as asked" if force else _flaw(agent, authority, now)
+    if holder.certificate.exists() and holder.key.exists():
+        flaw = "as asked" if force else _flaw(holder, authority, now)
         if flaw is None:
-            return Outcome(agent.name, "kept", agent.certificate)
+            return Outcome(holder.name, "kept", holder.certificate)
         what = f"renewed, {flaw}"
     key = _new_key()
-    certificate = _make_certificate(agent, key, authority, now, days)
-    for path in (agent.key, agent.certificate):
+    certificate = _make_certificate(holder, key, authority, now, days)
+    for path in (holder.key, holder.certificate):
         path.parent.mkdir(parents=True, exist_ok=True, mode=_PRIVATE_FOLDER)
-    _write_private(agent.key, key)
-    _write(agent.certificate, certificate)
-    return Outcome(agent.name, what, agent.certificate)
+    _write_private(holder.key, key)
+    _write(holder.certificate, certificate)
+    return Outcome(holder.name, what, holder.certificate)
 
 
-def _flaw(agent: AgentSettings, authority: _Authority, now: datetime.datetime) -> str | None:
-    """What is wrong with the certificate that an agent has."""
+def _flaw(holder: _Holder, authority: _Authority, now: datetime.datetime) -> str | None:
+    """What is wrong with a certificate that is there."""
     from cryptography.exceptions import InvalidSignature
 
-    assert agent.certificate is not None and agent.key is not None  # there is a [security] table
     try:
-        certificate, key = _load_certificate(agent.certificate), _load_key(agent.key)
+        certificate, key = _load_certificate(holder.certificate), _load_key(holder.key)
         certificate.verify_directly_issued_by(authority.certificate)
     except InvalidSignature:
         return "since another authority had signed it"
@@ -138,7 +157,7 @@ def _flaw(agent: AgentSettings, authority: _Authority, now: datetime.datetime) -
         return "since its key was another's"
     if certificate.not_valid_after_utc - now < _RENEW:
         return "since its time is running out"
-    if _names(certificate) != (agent.name, frozenset(_hosts(agent))):
+    if _names(certificate) != (holder.name, frozenset(holder.hosts)):
         return "since the agent's name or address has changed"
     return None
 
@@ -156,13 +175,13 @@ def _names(certificate: x509.Certificate) -> tuple[str, frozenset[str]]:
     return common, frozenset(str(name.value) for name in listed)
 
 
-def _hosts(agent: AgentSettings) -> list[str]:
+def _hosts(agent: AgentSettings) -> tuple[str, ...]:
     """Where an agent may be found, addresses in their one canonical form."""
     hosts = [*_LOCAL]
     for place in (agent.listen, agent.reach):
         if not place.everywhere:
             hosts.append(str(_address(place.host) or place.host.lower()))
-    return list(dict.fromkeys(hosts))
+    return tuple(dict.fromkeys(hosts))
 
 
 def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
@@ -201,13 +220,13 @@ def _make_authority(name: str, now: datetime.datetime) -> _Authority:
 
 
 def _make_certificate(
-    agent: AgentSettings, key: EllipticCurvePrivateKey, authority: _Authority, now: datetime.datetime, days: int
+    holder: _Holder, key: EllipticCurvePrivateKey, authority: _Authority, now: datetime.datetime, days: int
 ) -> x509.Certificate:
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
     from cryptography.x509.oid import ExtendedKeyUsageOID
 
-    addresses = [(host, _address(host)) for host in _hosts(agent)]
+    addresses = [(host, _address(host)) for host in holder.hosts]
     names: list[x509.GeneralName] = [
         x509.DNSName(host) if address is None else x509.IPAddress(address) for host, address in addresses
     ]
@@ -216,7 +235,7 @@ def _make_certificate(
     both_ends = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
     return (
         x509.CertificateBuilder()
-        .subject_name(_called(agent.name))
+        .subject_name(_called(holder.name))
         .issuer_name(authority.certificate.subject)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())

@@ -61,10 +61,21 @@ class AgentSettings:
 @final
 @dataclass(frozen=True)
 class Security:
-    """``[security]``: mutual TLS. ``ca`` is the certificate that all trust, ``certificates`` the folder of the rest."""
+    """``[security]``: mutual TLS.
+
+    Attributes
+    ----------
+    ca : Path
+        Certificate of the authority that all agents trust.
+    certificates : Path
+        Folder of the agents' and guests' own.
+    guests : tuple of str
+        Those who are no agents and have certificates, to send samples to agents and to read their predictions.
+    """
 
     ca: Path
     certificates: Path
+    guests: tuple[str, ...] = ()
 
     @property
     def ca_key(self) -> Path:
@@ -229,8 +240,11 @@ def _read_site(file: Path, values: dict[str, Any]) -> Site:
 
 def _read_security(table: Table) -> Security:
     folder = table.path("certificates", table.file.parent / "certs")
-    security = Security(table.path("ca", folder / "ca.pem"), folder)
+    security = Security(table.path("ca", folder / "ca.pem"), folder, table.texts("guests", ()))
     table.end()
+    with table.blame():
+        for guest in security.guests:
+            check_name("guests: a name", guest)
     return security
 
 
@@ -261,7 +275,7 @@ def _read_agents(
         with table.blame():
             check_name("a name", name)
         agents.append(_read_agent(Table(table.file, f"[agents.{name}]", values), name, shared, model, site, security))
-    _check_apart(table, agents)
+    _check_apart(table, agents, () if security is None else security.guests)
     high = [agent.name for agent in agents if agent.listen.port >= _EPHEMERAL]
     if high:
         warnings.warn(
@@ -295,8 +309,12 @@ def _read_agent(
     return AgentSettings(name, listen, reach, source, port, certificate, key)
 
 
-def _check_apart(table: Table, agents: list[AgentSettings]) -> None:
-    """No two agents share a name (whatever the case: names are names of files, too) or a place to listen."""
+def _check_apart(table: Table, agents: list[AgentSettings], guests: tuple[str, ...]) -> None:
+    """No two share a name (whatever the case: names are names of files, too) or a place to listen."""
+    names = [agent.name.lower() for agent in agents]
+    for k, guest in enumerate(guests):
+        if guest.lower() in (*names, *(other.lower() for other in guests[:k])):
+            raise ValueError(f"{table.file}: [security] guests must not have the name of another, got {guest!r}.")
     seen: dict[object, str] = {}
     for agent in agents:
         places: list[tuple[object, str]] = [

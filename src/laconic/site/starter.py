@@ -86,8 +86,9 @@ target = "warmth"
 
 _SECURITY = """
 [security]                 # mutual TLS: only who has a certificate of this authority gets in, and only by its own name
-certificates = "certs"     # NAME.crt and NAME.key; made by `laconic certs {file}`
+certificates = "certs"     # NAME.crt and NAME.key, made by `laconic certs {file}`
 ca = "certs/ca.pem"
+# guests = ["sensor"]      # not agents, but with certificates: they may send samples and read predictions
 """
 
 _NO_SECURITY = """
