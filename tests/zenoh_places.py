@@ -1,0 +1,115 @@
+"""What tests of links over zenoh share: places on loopback, and a cable that can be cut."""
+
+import os
+import queue
+import socket
+import threading
+from contextlib import ExitStack, suppress
+
+from laconic.transport.zenoh import ZenohLink
+
+WAIT = 30.0  # seconds after which something is broken, on the slowest of machines
+PORTS = iter(range(20_000 + os.getpid() % 9000, 32_000))
+
+
+def free_port():
+    """A port that nobody uses, below those of outgoing connections."""
+    while True:
+        port = next(PORTS)
+        with socket.socket() as test:
+            try:
+                test.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        return port
+
+
+class Place:
+    """One agent's link, with a queue of what it heard."""
+
+    def __init__(self, name, where, edges, **options):
+        self.name, self.news = name, queue.SimpleQueue()
+        neighbours = {other: where[other] for edge in edges if name in edge for other in edge if other != name}
+        self.link = ZenohLink(name, listen=where[name], neighbours=neighbours, deliver=self.news.put, **options)
+        self.send, self.close = self.link.send, self.link.close
+
+    def next(self, timeout=WAIT):
+        return self.news.get(timeout=timeout)
+
+    def take(self, count):
+        return [self.next() for _ in range(count)]
+
+    def until(self, event):
+        """All that came before an event."""
+        before = []
+        while (item := self.next()) != event:
+            before.append(item)
+        return before
+
+
+class Places:
+    """Opens places by name, where nobody else is; closes them all."""
+
+    def __init__(self, protocol="tcp"):
+        self.protocol, self.where, self.stack = protocol, {}, ExitStack()
+
+    def __call__(self, name, edges, **options):
+        for edge in edges:
+            for end in edge:
+                self.where.setdefault(end, f"{self.protocol}/127.0.0.1:{free_port()}")
+        place = Place(name, self.where, edges, **options)
+        self.stack.callback(place.close)
+        return place
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stack.close()
+
+
+class Relay:
+    """A cable between two agents that can be cut: connections break, and new ones are refused until it is mended."""
+
+    def __init__(self, target):
+        self.target = target
+        self.ends = []
+        self.socket = socket.create_server(("127.0.0.1", free_port()))
+        self.address = f"127.0.0.1:{self.socket.getsockname()[1]}"
+        self.tried = queue.SimpleQueue()  # an entry for each connection
+        self.whole = threading.Event()
+        self.whole.set()
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                near, _ = self.socket.accept()
+                if not self.whole.is_set():
+                    near.close()
+                    continue
+                far = socket.create_connection(self.target)
+            except OSError:
+                return
+            self.tried.put(near)
+            self.ends += [near, far]
+            for one, two in ((near, far), (far, near)):
+                threading.Thread(target=self.copy, args=(one, two), daemon=True).start()
+
+    def copy(self, one, two):
+        with suppress(OSError):
+            while data := one.recv(65_536):
+                two.sendall(data)
+            two.shutdown(socket.SHUT_RDWR)
+
+    def cut(self):
+        self.whole.clear()
+        for end in self.ends:
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+        self.ends.clear()
+
+    def close(self):
+        self.cut()
+        self.socket.close()
