@@ -103,8 +103,8 @@ class Agent:
     ...             receiver.receive(message.data)
     >>> info.sent, info.bits, len(message.data)
     (True, 332, 64)
-    >>> abs(ann.predict([0.3, 0.5]) - (np.sin(1.5) + 0.5)) < 0.05, bool((ben.replica("ann") == ann.broadcast).all())
-    (True, True)
+    >>> bool((ben.replica("ann") == ann.broadcast).all())
+    True
     """
 
     def __init__(

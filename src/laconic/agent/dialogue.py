@@ -84,7 +84,7 @@ class Dialogue:
         return [
             n
             for n in self.neighbours.values()
-            if n.stage is Stage.OPENING or (n.stage is Stage.LIVE and n.position.round < self.round)
+            if n.stage is Stage.OPENING or (n.stage is Stage.LIVE and n.heard_through() < self.round)
         ]
 
     # ----------------------------------------------------------------------------------------------------------------
@@ -112,8 +112,8 @@ class Dialogue:
         data = self.wire.request(self.position, self.degree, neighbour.identity, neighbour.position, whole)
         self.send(neighbour.name, data)
 
-    def tell(self, neighbour: Neighbour) -> None:
-        """Send a snapshot."""
+    def tell(self, neighbour: Neighbour, repeated: bool = False) -> None:
+        """Send a snapshot; ``repeated`` if what the neighbour missed has been said again already."""
         ledger, index = self.ledger, neighbour.index
         ahead = self.round - self.finished
         own = ledger.said(0), ledger.total(0) + ahead * ledger.said(0).astype(np.float64)
@@ -125,7 +125,15 @@ class Dialogue:
         self.send(
             neighbour.name,
             self.wire.snapshot(
-                self.position, self.degree, neighbour.identity, self.rejoining, own, neighbour.position, other, edge
+                self.position,
+                self.degree,
+                neighbour.identity,
+                self.rejoining,
+                repeated,
+                own,
+                neighbour.position,
+                other,
+                edge,
             ),
         )
 
@@ -224,6 +232,8 @@ class Dialogue:
                     self.suspend(neighbour, Stage.OPENING)
         self.moment += 1
         self.move_to(round)
+        if self.lockstep:
+            self.recent.clear()  # they no longer lead to where the agent stands
         for neighbour in self.neighbours.values():
             if neighbour.stage is Stage.OPENING:
                 self.ask(neighbour)
@@ -249,14 +259,14 @@ class Dialogue:
         if request.header.position > neighbour.position:
             self.ask(neighbour)
         held = request.held
-        missed = [data for position, _, data in self.recent if position > held]
-        if held.life == self.life and self._recent_since(held):
-            for data in missed:
-                self.counters["repeats"] += 1
-                self.send(neighbour.name, data)
-            if not request.rejoining:
-                return
-        self.tell(neighbour)
+        repeated = held.life == self.life and self._recent_since(held)
+        if repeated:
+            for position, _, data in self.recent:
+                if position > held:
+                    self.counters["repeats"] += 1
+                    self.send(neighbour.name, data)
+        if request.rejoining or not repeated:
+            self.tell(neighbour, repeated)
 
     def _recent_since(self, held: Position) -> bool:
         """Whether all that was said after ``held`` is still at hand."""
@@ -274,10 +284,11 @@ class Dialogue:
     def repair(self, neighbour: Neighbour, snapshot: Snapshot) -> None:
         """Take over the sender's account of itself, of the agent, and of their edge."""
         position = snapshot.header.position
-        known = neighbour.position
-        if position[:2] < known[:2]:
+        if position[:2] < neighbour.position[:2]:
             raise Refusal("replayed")
-        if not self.lockstep or position.round <= self.round or not neighbour.holds_all_until(position):
+        # In lockstep a neighbour may be a round ahead; its replica must not be, if it can be had round by round.
+        ahead = self.lockstep and position.round > self.round and position[:2] > neighbour.position[:2]
+        if not (ahead and (snapshot.repeated or neighbour.holds_all_until(position))):
             self._adopt(neighbour, snapshot)
         self.learn_degree(neighbour, snapshot.header.degree)
         neighbour.answered = True
@@ -395,7 +406,8 @@ class Dialogue:
             if not self.restored and neighbour.stage is not Stage.GONE:
                 neighbour.stage = Stage.OPENING
                 neighbour.forget()
-        self.refresh()
+        if not self.restored:
+            self.refresh()
         for neighbour in self.neighbours.values():
             self.ask(neighbour)
         self.complete()

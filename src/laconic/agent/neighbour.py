@@ -102,6 +102,12 @@ class Neighbour:
             self.held.sort(key=lambda other: other.header.position)
             del self.held[_MOST_HELD:]
 
+    def heard_through(self) -> int:
+        """The last round of which all is known: who says the next thing in a later one was silent in between."""
+        if self.held and follows(self.held[0], self.position):
+            return max(self.position.round, self.held[0].header.position.round - 1)
+        return self.position.round
+
     def next_held(self, last_round: int | None) -> Statement | None:
         """Take out what can be used now: it follows what is known, and is of ``last_round`` at the latest."""
         while self.held:

@@ -45,7 +45,7 @@ _SCALE = struct.Struct("<f")
 _LEAST = _START.size + 4 + _CHECKSUM.size
 _COUNT_LIMIT = 1 << 48  # no counter of an honest agent gets there, and sums of rounds stay exact in a float64
 _SCALE_FOLLOWS = 128
-_REJOINING, _LIVE, _MEMORY, _REPLICA, _VECTOR = 1, 2, 4, 8, 16
+_REJOINING, _LIVE, _MEMORY, _REPLICA, _VECTOR, _REPEATED = 1, 2, 4, 8, 16, 32
 
 
 class Kind(IntEnum):
@@ -113,12 +113,14 @@ class Edge(NamedTuple):
 class Snapshot(NamedTuple):
     """Where the sender stands, where it believes the addressee stands, and their edge.
 
-    Sums run through the sender's round.
+    Sums run through the sender's round. ``repeated`` says that what the addressee missed of the sender has been said
+    again, so that it need not skip to the sender's round.
     """
 
     header: Header
     to: int
     rejoining: bool
+    repeated: bool
     broadcast: Array
     total: Array
     held: Position
@@ -232,13 +234,14 @@ class Wire:
         degree: int,
         to: int,
         rejoining: bool,
+        repeated: bool,
         own: tuple[Array, Array],
         held: Position,
         other: tuple[Array, Array] | None,
         edge: Edge,
     ) -> bytes:
         """A state: what the sender has said, what it has heard of the addressee, and their edge."""
-        flags = _REJOINING * rejoining | _LIVE * edge.live | _MEMORY * edge.memory
+        flags = _REJOINING * rejoining | _REPEATED * repeated | _LIVE * edge.live | _MEMORY * edge.memory
         parts = [self._numbers(own[0]), _doubles(own[1])]
         if other is not None:
             flags |= _REPLICA
@@ -341,8 +344,8 @@ class Wire:
         vector = vectors.pop() if flags & _VECTOR else None
         replica, replica_total = vectors[2:] if flags & _REPLICA else (None, None)
         edge = Edge(epoch, bool(flags & _LIVE), bool(flags & _MEMORY), vector)
-        rejoining = bool(flags & _REJOINING)
-        return Snapshot(header, to, rejoining, vectors[0], vectors[1], held, replica, replica_total, edge)
+        rejoining, repeated = bool(flags & _REJOINING), bool(flags & _REPEATED)
+        return Snapshot(header, to, rejoining, repeated, vectors[0], vectors[1], held, replica, replica_total, edge)
 
     def _read_vectors(self, body: bytes, at: int, *kinds: np.dtype[np.float64]) -> list[Array]:
         """Vectors of finite numbers, and nothing after them."""
