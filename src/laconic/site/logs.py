@@ -14,7 +14,7 @@ import re
 import sys
 import time
 from collections.abc import Mapping
-from typing import IO, Any
+from typing import Any, Protocol
 
 from laconic import _validate
 
@@ -24,6 +24,19 @@ LEVELS = ("debug", "info", "warning", "error")
 #: What every record has: the rest are fields.
 _OWN = frozenset((*logging.makeLogRecord({}).__dict__, "message", "asctime", "taskName"))
 _BARE = re.compile(r"[^\s\"'=\x00-\x1f\x7f-\x9f]+")
+
+
+class Stream(Protocol):
+    """What lines are written to."""
+
+    def write(self, text: str, /) -> int:
+        """Write."""
+
+    def flush(self) -> None:
+        """Hold nothing back."""
+
+    def isatty(self) -> bool:
+        """Whether somebody looks."""
 
 
 class Json(logging.Formatter):
@@ -44,16 +57,15 @@ class Json(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """The line, without its end."""
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        agent, said = _who(self.agent, record)
         line: dict[str, Any] = {
             "time": f"{stamp}.{int(record.created % 1 * 1000):03d}Z",
             "level": record.levelname.lower(),
-            "agent": self.agent,
+            **({"agent": agent} if agent else {}),
             "event": record.getMessage(),
         }
         # A field cannot take the place of what every line has.
-        line |= {name: _plain(value) for name, value in fields(record).items() if name not in line}
-        if self.agent is None:
-            del line["agent"]
+        line |= {name: _plain(value) for name, value in said.items() if name not in line}
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
         return json.dumps(line, allow_nan=False, default=str)
@@ -77,7 +89,8 @@ class Text(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """The line, without its end."""
         clock = time.strftime("%H:%M:%S", time.localtime(record.created))
-        line = sentence(clock, self.agent, record.levelname.lower(), record.getMessage(), fields(record))
+        agent, said = _who(self.agent, record)
+        line = sentence(clock, agent, record.levelname.lower(), record.getMessage(), said)
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
@@ -111,6 +124,13 @@ def fields(record: logging.LogRecord) -> dict[str, Any]:
     return {name: value for name, value in record.__dict__.items() if name not in _OWN}
 
 
+def _who(agent: str | None, record: logging.LogRecord) -> tuple[str | None, dict[str, Any]]:
+    """Whose line it is, the formatter's agent's or one that the record names, and the other fields."""
+    said = fields(record)
+    named = said.pop("agent", None)
+    return agent or (str(named) if named else None), said
+
+
 def sentence(clock: str, agent: str | None, level: str, event: str, fields: Mapping[str, Any]) -> str:
     """The short form of a line; nothing in it can end the line or move the cursor."""
     said = [printable(event), *(f"{printable(name)}={_shown(value)}" for name, value in fields.items())]
@@ -120,7 +140,7 @@ def sentence(clock: str, agent: str | None, level: str, event: str, fields: Mapp
 
 
 def setup(
-    agent: str | None = None, *, form: str = "auto", level: str = "info", stream: IO[str] | None = None
+    agent: str | None = None, *, form: str = "auto", level: str = "info", stream: Stream | None = None
 ) -> logging.Handler:
     """Send what the package logs to ``stream`` (stderr), in place of where an earlier call sent it.
 
@@ -128,7 +148,7 @@ def setup(
     """
     _validate.choice("form", form, FORMS)
     _validate.choice("level", level, LEVELS)
-    stream = stream if stream is not None else sys.stderr
+    stream = sys.stderr if stream is None else stream
     if form == "auto":
         form = "text" if stream.isatty() else "json"
     handler = logging.StreamHandler(stream)

@@ -31,6 +31,8 @@ class Screen:
         Where to write; stderr if not given.
     form : "auto", "json" or "text"
         Of the lines; auto for text on a terminal and JSON elsewhere.
+    level : str
+        Lines of a lower level are not shown.
 
     Examples
     --------
@@ -42,11 +44,12 @@ class Screen:
     'round 7  mean square error 0.5000  7 sends  2,100 bits  0 repairs  2 of 2 agents'
     """
 
-    def __init__(self, n_agents: int, stream: IO[str] | None = None, form: str = "auto") -> None:
+    def __init__(self, n_agents: int, stream: IO[str] | None = None, form: str = "auto", level: str = "info") -> None:
         self._stream = stream if stream is not None else sys.stderr
         self.live = self._stream.isatty()
         self.form = form if form != "auto" else "text" if self.live else "json"
         self._n_agents = n_agents
+        self._hidden = logs.LEVELS[: logs.LEVELS.index(level)]
         self._status: dict[str, Mapping[str, Any]] = {}  # the latest of each agent
         self._here: set[str] = set()
         self._drawn = -math.inf  # when the summary was last drawn
@@ -65,7 +68,8 @@ class Screen:
             if self.live:
                 self.refresh()
                 return
-        self.write(f"{text if self.form == 'json' else _short(fields)}\n")
+        if fields.get("level") not in self._hidden:
+            self.write(f"{text if self.form == 'json' else _short(fields)}\n")
 
     def gone(self, name: str) -> None:
         """An agent's process is gone."""

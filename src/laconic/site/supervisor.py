@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 from typing import IO, Any, NamedTuple
@@ -99,7 +99,7 @@ class Supervisor:
 
         Returns 0 if all agents came to the end of their data, 128 and the number of the signal that stopped them, or 1.
         """
-        with _heard(self._news):
+        with heard(self._news.put):
             try:
                 while any(child.process or child.due is not None for child in self._children):
                     self._start_due()
@@ -276,9 +276,15 @@ def _cause(code: int) -> str:
 
 
 @contextmanager
-def _heard(news: SimpleQueue[Any]) -> Iterator[None]:
-    """Signals become news meanwhile. A SimpleQueue may be fed by a handler that interrupts its own ``get``."""
-    before = {number: signal.signal(number, lambda number, _: news.put(int(number))) for number in STOPS}
+def heard(put: Callable[[int], None]) -> Iterator[None]:
+    """Hand the numbers of signals to stop to ``put`` meanwhile; in the main thread, which is the one that hears them.
+
+    ``put`` may interrupt anything, itself and whoever waits for it included; a SimpleQueue's may.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, lambda number, _: put(int(number))) for number in STOPS}
     try:
         yield
     finally:

@@ -1,0 +1,154 @@
+"""``laconic agent`` and ``laconic up``: one agent of a site, or all of them on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from pathlib import Path
+from typing import Any
+
+from laconic import _validate
+from laconic.cli.options import Commands, describe, number, one_of, whole
+
+_ABOUT_AGENT = """
+Run one agent of a site: it learns from its samples, talks to its neighbours,
+and comes back after a crash where the others are. Log lines go to stderr.
+Exit code: 0 when its samples have ended, 3 when it diverged, 2 when its
+settings make no sense, 128 and the signal's number when a signal stopped it."""
+
+_EXAMPLES_AGENT = """
+examples:
+  laconic agent --config site.toml --name kitchen
+  laconic agent --config site.toml --name kitchen --rounds 1000 --trace kitchen.npz"""
+
+_ABOUT_UP = """
+Run all agents of a site on this machine, for a trial: a process each, started
+again when it dies, stopped together by Ctrl-C."""
+
+_EXAMPLES_UP = """
+examples:
+  laconic up site.toml
+  laconic up site.toml --rounds 1000 --trace traces"""
+
+
+def add(commands: Commands) -> None:
+    """Add both commands."""
+    parser = commands.add_parser(
+        "agent",
+        help="run one agent of a site",
+        usage="laconic agent --config FILE --name NAME [option ...]",
+        **describe(_ABOUT_AGENT, _EXAMPLES_AGENT),
+    )
+    parser.add_argument(
+        "--config", required=True, metavar="FILE", help="the site's settings, as `laconic init` writes them"
+    )
+    parser.add_argument("--name", required=True, metavar="NAME", help="which of its agents")
+    _add_common(parser)
+    parser.add_argument("--trace", metavar="FILE", help="write what it did to an .npz file when it ends")
+    parser.add_argument("--progress", type=number, default=10.0, metavar="SEC", help="seconds between reports (10)")
+    parser.add_argument("--epoch", type=number, default=0.0, metavar="TIME", help=argparse.SUPPRESS)
+    parser.add_argument("--supervised", action="store_true", help=argparse.SUPPRESS)
+    parser.set_defaults(command=run_one)
+
+    parser = commands.add_parser(
+        "up",
+        help="run all agents of a site here",
+        usage="laconic up FILE [option ...]",
+        **describe(_ABOUT_UP, _EXAMPLES_UP),
+    )
+    parser.add_argument("config", metavar="FILE", help="the site's settings, as `laconic init` writes them")
+    _add_common(parser)
+    parser.add_argument("--trace", metavar="DIR", help="write what each did to DIR/NAME.npz when it ends")
+    parser.set_defaults(command=run_all)
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--rounds", type=whole, metavar="N", help="stop after N rounds (default: when the samples end)")
+    parser.add_argument(
+        "--predictions", type=number, default=10.0, metavar="HZ", help="publish at most so many a second (10; 0: none)"
+    )
+    parser.add_argument(
+        "--log",
+        type=one_of("auto", "json", "text"),
+        default="auto",
+        metavar="FORM",
+        help="of log lines: json, text, or auto: text on a terminal",
+    )
+    parser.add_argument(
+        "--level",
+        type=one_of("debug", "info", "warning", "error"),
+        default="info",
+        metavar="LEVEL",
+        help="of log lines (info)",
+    )
+
+
+def run_one(arguments: argparse.Namespace) -> int:
+    """Run an agent."""
+    from laconic.cli.words import sentence
+    from laconic.site import logs
+    from laconic.site.config import Site
+
+    _check(arguments)
+    site = Site.read(arguments.config)
+    site.agent(arguments.name)
+    logs.setup(arguments.name, form=arguments.log, level=arguments.level)
+    from laconic.site.runner import run_agent
+
+    try:
+        return run_agent(
+            site,
+            arguments.name,
+            rounds=arguments.rounds,
+            trace=None if arguments.trace is None else Path(arguments.trace),
+            predictions=arguments.predictions,
+            progress=arguments.progress,
+            epoch=arguments.epoch,
+            supervised=arguments.supervised,
+        )
+    except OSError as error:  # a port that is taken, say, which may be free the next time: not nonsense
+        logging.getLogger("laconic.site").error("failed", extra={"why": sentence(error)})
+        return 1
+
+
+def run_all(arguments: argparse.Namespace) -> int:
+    """Run a site."""
+    import sys
+    import time
+
+    from laconic.site import logs
+    from laconic.site.config import Site
+    from laconic.site.screen import Screen
+    from laconic.site.supervisor import Supervisor, command
+
+    _check(arguments)
+    site = Site.read(arguments.config)
+    for agent in site.agents:
+        if agent.source.kind == "stdin":
+            raise ValueError(f"agent {agent.name!r} reads standard input: run it by itself, with `laconic agent`.")
+    # All that the supervisor needs is said at this level; what is not to be seen, the screen leaves out.
+    level = "debug" if arguments.level == "debug" else "info"
+    options: list[Any] = ["--predictions", arguments.predictions, "--level", level]
+    if arguments.rounds is not None:
+        options += ["--rounds", arguments.rounds]
+    if site.clock == "slotted" and site.checkpoint is None:
+        # Slots are counted from here on, so that a threshold that decays by the round begins where it should.
+        options += ["--epoch", time.time() // site.slot * site.slot]
+    folder = None if arguments.trace is None else Path(arguments.trace)
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    commands = {}
+    for name in site.names:
+        traced = [] if folder is None else ["--trace", folder / f"{name}.npz"]
+        commands[name] = command(arguments.config, name, *map(str, [*options, *traced]))
+    screen = Screen(site.n_agents, sys.stderr, arguments.log, arguments.level)
+    logs.setup(form=screen.form, level=arguments.level, stream=screen)
+    return Supervisor(commands, screen).run()
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    if arguments.rounds is not None:
+        _validate.integer("--rounds", arguments.rounds, least=1)
+    _validate.number("--predictions", arguments.predictions, least=0)
+    if "progress" in arguments:
+        _validate.number("--progress", arguments.progress, above=0)
