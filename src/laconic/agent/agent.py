@@ -222,10 +222,7 @@ class Agent:
             for neighbour in dialogue.neighbours.values():
                 if neighbour.held:
                     dialogue.hear_held(neighbour)
-                    if neighbour.held and not dialogue.lockstep:
-                        dialogue.ask(neighbour)
-                if neighbour.stage is Stage.OPENING:
-                    dialogue.ask(neighbour)
+            dialogue.ask_on()
         elif not self._speaks:
             dialogue.finished = t
         counters = dialogue.counters
@@ -294,6 +291,7 @@ class Agent:
         self._dialogue.moment += 1
         for neighbour in self._dialogue.waiting():
             self._dialogue.ask(neighbour)
+        self._dialogue.ask_on()
 
     # ----------------------------------------------------------------------------------------------------------------
     # Who is there

@@ -102,15 +102,23 @@ class Dialogue:
         self.counters["messages_out"] += copies
         self.counters["bytes_out"] += copies * len(data)
 
-    def ask(self, neighbour: Neighbour, again: bool = False) -> None:
+    def ask(self, neighbour: Neighbour, again: bool = False, whole: bool = False) -> None:
         """Request what is missing of a neighbour, once on each occasion."""
         if neighbour.stage is Stage.GONE or (neighbour.asked == self.moment and not again):
             return
         neighbour.asked = self.moment
         self.counters["requests"] += 1
-        whole = self.rejoining or not neighbour.live
-        data = self.wire.request(self.position, self.degree, neighbour.identity, neighbour.position, whole)
-        self.send(neighbour.name, data)
+        whole = whole or self.rejoining or not neighbour.live
+        confirm = neighbour.live and not neighbour.confirmed
+        to, held, epoch = neighbour.identity, neighbour.position, neighbour.epoch
+        self.send(neighbour.name, self.wire.request(self.position, self.degree, to, held, epoch, whole, confirm))
+
+    def ask_on(self) -> None:
+        """Ask again where something is still open."""
+        for neighbour in self.neighbours.values():
+            gap = bool(neighbour.held) and not self.lockstep
+            if gap or neighbour.stage is Stage.OPENING or not neighbour.confirmed:
+                self.ask(neighbour)
 
     def tell(self, neighbour: Neighbour, repeated: bool = False) -> None:
         """Send a snapshot; ``repeated`` if what the neighbour missed has been said again already."""
@@ -259,13 +267,20 @@ class Dialogue:
         if request.header.position > neighbour.position:
             self.ask(neighbour)
         held = request.held
+        behind = neighbour.live and not neighbour.leads and request.epoch < neighbour.epoch
+        if neighbour.leads and request.epoch > neighbour.epoch:
+            self.ask(neighbour, again=True, whole=True)
+        elif request.confirm and request.epoch == neighbour.epoch and neighbour.live:
+            self.ask(neighbour, again=True)
+        if request.epoch == neighbour.epoch and not request.whole:
+            neighbour.confirmed = True
         repeated = held.life == self.life and self._recent_since(held)
         if repeated:
             for position, _, data in self.recent:
                 if position > held:
                     self.counters["repeats"] += 1
                     self.send(neighbour.name, data)
-        if request.rejoining or not repeated:
+        if request.whole or behind or not repeated:
             self.tell(neighbour, repeated)
 
     def _recent_since(self, held: Position) -> bool:
@@ -285,7 +300,12 @@ class Dialogue:
         """Take over the sender's account of itself, of the agent, and of their edge."""
         position = snapshot.header.position
         if position[:2] < neighbour.position[:2]:
-            raise Refusal("replayed")
+            # Overtaken by what was said later. Of the edge it may still tell something new.
+            if position.life < neighbour.position.life or snapshot.edge.epoch <= neighbour.epoch:
+                raise Refusal("replayed")
+            if neighbour.stage is not Stage.GONE:
+                self._agree(neighbour, snapshot)
+            return
         # In lockstep a neighbour may be a round ahead; its replica must not be, if it can be had round by round.
         ahead = self.lockstep and position.round > self.round and position[:2] > neighbour.position[:2]
         if not (ahead and (snapshot.repeated or neighbour.holds_all_until(position))):
@@ -328,8 +348,9 @@ class Dialogue:
         theirs = snapshot.edge
         newer = theirs.epoch > neighbour.epoch or (theirs.epoch == neighbour.epoch and not neighbour.live)
         if theirs.live and newer and (neighbour.leads or theirs.epoch > neighbour.epoch or not neighbour.memory):
-            neighbour.open(theirs.epoch, None if theirs.vector is None else -theirs.vector)
+            neighbour.open(theirs.epoch, None if theirs.vector is None else -theirs.vector, confirmed=True)
             self.refresh()
+            self.ask(neighbour, again=True)  # by which the other learns that its word has arrived
         elif neighbour.leads:
             if not theirs.live:
                 self.suspend(neighbour, Stage.OPENING)
@@ -350,7 +371,8 @@ class Dialogue:
         if neighbour.live and theirs.memory and not theirs.live:
             share = None if theirs.vector is None else -theirs.vector
         vector = balance.copy() if share is None else balance - share
-        neighbour.open(max(neighbour.epoch, theirs.epoch) + 1, vector if vector.any() else None)
+        epoch = max(neighbour.epoch, theirs.epoch) + 1
+        neighbour.open(epoch, vector if vector.any() else None, confirmed=False)
         self.refresh()
         self.tell(neighbour)
 

@@ -49,6 +49,8 @@ class Neighbour:
         B of a live edge, F of a suspended one; None is zero.
     memory : bool
         Whether this end knows what share a suspended edge had.
+    confirmed : bool
+        Whether the other end is known to have heard of the epoch.
     held : list of Statement
         What was said too early to be used.
     answered : bool
@@ -67,6 +69,7 @@ class Neighbour:
     epoch: int = 0
     vector: Array | None = None
     memory: bool = True
+    confirmed: bool = True
     held: list[Statement] = field(default_factory=list)
     answered: bool = False
     asked: int = -1
@@ -86,9 +89,10 @@ class Neighbour:
             self.vector, self.memory = self.share(balance).copy(), True
         self.stage = stage
 
-    def open(self, epoch: int, vector: Array | None) -> None:
+    def open(self, epoch: int, vector: Array | None, confirmed: bool) -> None:
         """Use the edge from now on."""
         self.epoch, self.vector, self.memory, self.stage = epoch, vector, True, Stage.LIVE
+        self.confirmed = confirmed
 
     def forget(self) -> None:
         """Lose the edge's share: the other end has taken it away, or there is no memory of it."""

@@ -11,7 +11,7 @@ lowest first). ``docs/wire.md`` is the same description for people who write an 
     body     difference  1 bits | 128 if the scale follows; [4 scale, float32]; codes, bit-packed, first in lowest bits
              dense       1 width of a number, 32 or 64; the model
              silence     nothing: "nothing to say in this round"
-             request     4 addressee; 1 flags; varint life, sequence, round of the addressee as the sender knows them
+             request     4 addressee; 1 flags; varint epoch; varint life, sequence, round of the addressee as known
              snapshot    4 addressee; 1 flags; 1 width; varint epoch; varint life, sequence, round of the addressee as
                          known; broadcast, its sum (float64); [replica of the addressee, its sum]; [the edge's vector]
              farewell    4 addressee; varint epoch
@@ -46,6 +46,7 @@ _LEAST = _START.size + 4 + _CHECKSUM.size
 _COUNT_LIMIT = 1 << 48  # no counter of an honest agent gets there, and sums of rounds stay exact in a float64
 _SCALE_FOLLOWS = 128
 _REJOINING, _LIVE, _MEMORY, _REPLICA, _VECTOR, _REPEATED = 1, 2, 4, 8, 16, 32
+_WHOLE, _CONFIRM = 1, 2
 
 
 class Kind(IntEnum):
@@ -93,12 +94,17 @@ class Statement(NamedTuple):
 
 
 class Request(NamedTuple):
-    """The sender asks for what it lacks; ``held`` is what it has of the addressee."""
+    """The sender asks for what it lacks; ``held`` is what it has of the addressee.
+
+    ``whole`` asks for a snapshot in any case, ``confirm`` for a word on the edge's epoch.
+    """
 
     header: Header
     to: int
     held: Position
-    rejoining: bool
+    epoch: int
+    whole: bool
+    confirm: bool
 
 
 class Edge(NamedTuple):
@@ -223,10 +229,12 @@ class Wire:
         """Nothing to say."""
         return self._seal(Kind.SILENCE, position, degree)
 
-    def request(self, position: Position, degree: int, to: int, held: Position, rejoining: bool) -> bytes:
+    def request(
+        self, position: Position, degree: int, to: int, held: Position, epoch: int, whole: bool, confirm: bool
+    ) -> bytes:
         """A question."""
-        flags = _REJOINING if rejoining else 0
-        return self._seal(Kind.REQUEST, position, degree, struct.pack("<IB", to, flags), self._counts(held))
+        front = struct.pack("<IB", to, _WHOLE * whole | _CONFIRM * confirm) + _varint(epoch)
+        return self._seal(Kind.REQUEST, position, degree, front, self._counts(held))
 
     def snapshot(
         self,
@@ -308,8 +316,10 @@ class Wire:
         (to,) = struct.unpack_from("<I", body, at)
         if kind is Kind.REQUEST:
             flags = body[at + 4]
-            held, at = _read_position(body, at + 5)
-            return _whole(Request(header, to, held, bool(flags & _REJOINING)), body, at)
+            epoch, at = _read_varint(body, at + 5)
+            held, at = _read_position(body, at)
+            request = Request(header, to, held, epoch, bool(flags & _WHOLE), bool(flags & _CONFIRM))
+            return _whole(request, body, at)
         if kind is Kind.FAREWELL:
             epoch, at = _read_varint(body, at + 4)
             return _whole(Farewell(header, to, epoch), body, at)
