@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Sequence
 
 import laconic
-from laconic.cli import agents, datasets, doctor, reproduce, run, site, tune
+from laconic.cli import agents, datasets, doctor, faults, reproduce, run, site, tune
 from laconic.cli.options import Parser, describe
 from laconic.cli.words import note, sentence
 from laconic.engine import Diverged
@@ -76,7 +76,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"laconic {laconic.__version__}")
     parser.set_defaults(command=parser.help)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for room in (run, tune, reproduce, datasets, doctor, site, agents):
+    for room in (run, tune, reproduce, datasets, doctor, site, agents, faults):
         room.add(commands)
     return parser
 

@@ -1,0 +1,129 @@
+"""``laconic faults``: schedules of faults, drawn from seeds, on a virtual network, and what must hold after each."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from laconic.cli.options import Commands, describe, whole
+
+if TYPE_CHECKING:
+    from laconic.transport.faults import Schedule
+
+_ABOUT = """
+Let everything go wrong that can: messages are lost, late, doubled, spoiled;
+networks fall apart, agents crash with and without their disk, hosts are slow and
+clocks run fast. Each seed is a schedule, on a network in this process. After
+each the agents must be whole again: replicas equal to the bit, duals that add up
+to zero, nobody stuck, everything learned. Whatever is not is shown with its seed
+and the smallest schedule that does it."""
+
+_EXAMPLES = """
+examples:
+  laconic faults                     a thousand schedules
+  laconic faults --seeds 10000       ten thousand
+  laconic faults --seed 379          one of them, in full"""
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "faults",
+        help="put the agents' protocol to the test",
+        usage="laconic faults [option ...]",
+        **describe(_ABOUT, _EXAMPLES),
+    )
+    parser.add_argument("--seeds", type=whole, default=1000, metavar="N", help="how many schedules (1000)")
+    parser.add_argument("--first", type=whole, default=0, metavar="SEED", help="the first seed (0)")
+    parser.add_argument("--seed", type=whole, metavar="SEED", help="this one only, and tell what is in it")
+    parser.add_argument("--jobs", type=whole, metavar="N", help="processes (default: one for each core)")
+    parser.add_argument("--no-progress", action="store_true", help="no progress bar")
+    parser.set_defaults(command=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do it: exit code 1 if anything is violated."""
+    if arguments.seed is not None:
+        if arguments.seed < 0:
+            raise ValueError(f"--seed must not be negative, got {arguments.seed}.")
+        return _one(arguments.seed)
+    if arguments.seeds < 1 or arguments.first < 0:
+        raise ValueError("--seeds must be at least 1, and --first not negative.")
+    jobs = os.cpu_count() or 1 if arguments.jobs is None else arguments.jobs
+    if jobs < 1:
+        raise ValueError(f"--jobs must be at least 1, got {jobs}.")
+    return _many(range(arguments.first, arguments.first + arguments.seeds), jobs, not arguments.no_progress)
+
+
+def _one(seed: int) -> int:
+    from laconic.transport.faults import check, draw_schedule
+
+    logging.getLogger("laconic.agent").setLevel(logging.ERROR)  # refusals are what a faulty network is about
+    schedule = draw_schedule(seed)
+    print(schedule)
+    violations = check(schedule)
+    if not violations:
+        print("all is well afterwards.")
+        return 0
+    _explain(schedule, violations)
+    return 1
+
+
+def _many(seeds: range, jobs: int, progress: bool) -> int:
+    from tqdm import tqdm
+
+    start, violated = time.perf_counter(), 0
+    shown = tqdm(
+        _results(seeds, jobs),
+        total=len(seeds),
+        unit=" schedules",
+        disable=not progress or not sys.stderr.isatty(),
+        leave=False,
+    )
+    for seed, violations in shown:
+        if violations:
+            violated += 1
+            shown.clear()
+            from laconic.transport.faults import draw_schedule
+
+            _explain(draw_schedule(seed), violations)
+    seconds = time.perf_counter() - start
+    what = f"{len(seeds)} schedules (seeds {seeds[0]} to {seeds[-1]}) in {seconds:.0f} s"
+    print(f"{what}: {violated} violated something." if violated else f"{what}: all is well after each.")
+    return 1 if violated else 0
+
+
+def _results(seeds: range, jobs: int) -> Iterator[tuple[int, list[str]]]:
+    if jobs == 1 or len(seeds) < 20:
+        yield from map(_result, seeds)
+        return
+    from multiprocessing import get_context
+
+    with get_context("spawn").Pool(jobs) as pool:
+        yield from pool.imap(_result, seeds, chunksize=10)
+
+
+def _result(seed: int) -> tuple[int, list[str]]:
+    from laconic.transport.faults import check, draw_schedule
+
+    logging.getLogger("laconic.agent").setLevel(logging.ERROR)
+    return seed, check(draw_schedule(seed))
+
+
+def _explain(schedule: Schedule, violations: list[str]) -> None:
+    """What was violated, and the least that does it."""
+    from laconic.transport.faults import check, shrink
+
+    print(f"\nseed {schedule.seed} violates what must hold:")
+    for violation in violations:
+        print(f"  {violation}")
+    smallest = shrink(schedule)
+    print(f"the least of it that still does:\n  {smallest}")
+    for violation in check(smallest):
+        print(f"  {violation}")
+    print(f"to see it again: laconic faults --seed {schedule.seed}", flush=True)
