@@ -26,6 +26,7 @@ log = logging.getLogger("laconic.agent")
 
 _RECENT = 8  # messages kept to be said again: lockstep needs two, and a snapshot weighs as much as fifty
 _FURTHEST = 64  # rounds ahead that lockstep holds a message for
+_NOWHERE = Position()
 APART = 10  # rounds that two ends of a live edge may be apart
 
 
@@ -120,8 +121,8 @@ class Dialogue:
             if gap or neighbour.stage is Stage.OPENING or not neighbour.confirmed:
                 self.ask(neighbour)
 
-    def tell(self, neighbour: Neighbour, repeated: bool = False) -> None:
-        """Send a snapshot; ``repeated`` if what the neighbour missed has been said again already."""
+    def tell(self, neighbour: Neighbour, asked: Position = _NOWHERE, repeated: bool = False) -> None:
+        """Send a snapshot; ``asked`` is what its request was for, ``repeated`` if that has been said again already."""
         ledger, index = self.ledger, neighbour.index
         ahead = self.round - self.finished
         own = ledger.said(0), ledger.total(0) + ahead * ledger.said(0).astype(np.float64)
@@ -140,6 +141,7 @@ class Dialogue:
                 repeated,
                 own,
                 neighbour.position,
+                asked,
                 other,
                 edge,
             ),
@@ -268,7 +270,7 @@ class Dialogue:
             self.ask(neighbour)
         held = request.held
         behind = neighbour.live and not neighbour.leads and request.epoch < neighbour.epoch
-        if neighbour.leads and request.epoch > neighbour.epoch:
+        if request.epoch > neighbour.epoch:
             self.ask(neighbour, again=True, whole=True)
         elif request.confirm and request.epoch == neighbour.epoch and neighbour.live:
             self.ask(neighbour, again=True)
@@ -281,7 +283,7 @@ class Dialogue:
                     self.counters["repeats"] += 1
                     self.send(neighbour.name, data)
         if request.whole or behind or not repeated:
-            self.tell(neighbour, repeated)
+            self.tell(neighbour, held, repeated)
 
     def _recent_since(self, held: Position) -> bool:
         """Whether all that was said after ``held`` is still at hand."""
@@ -306,9 +308,7 @@ class Dialogue:
             if neighbour.stage is not Stage.GONE:
                 self._agree(neighbour, snapshot)
             return
-        # In lockstep a neighbour may be a round ahead; its replica must not be, if it can be had round by round.
-        ahead = self.lockstep and position.round > self.round and position[:2] > neighbour.position[:2]
-        if not (ahead and (snapshot.repeated or neighbour.holds_all_until(position))):
+        if not self._ahead(neighbour, snapshot) or self._needed(neighbour, snapshot):
             self._adopt(neighbour, snapshot)
         self.learn_degree(neighbour, snapshot.header.degree)
         neighbour.answered = True
@@ -320,6 +320,19 @@ class Dialogue:
         self.catch_up(position.round)
         if self.rejoining:
             self.complete()
+
+    def _ahead(self, neighbour: Neighbour, snapshot: Snapshot) -> bool:
+        """Whether a snapshot shows the neighbour as it will be when the agent, in lockstep, has come so far."""
+        position = snapshot.header.position
+        return self.lockstep and position.round > self.round and position[:2] > neighbour.position[:2]
+
+    def _needed(self, neighbour: Neighbour, snapshot: Snapshot) -> bool:
+        """Whether a snapshot from the future has to do, since what comes before it cannot be had any more."""
+        if snapshot.header.position.life > neighbour.position.life:
+            return True
+        if snapshot.repeated or neighbour.heard_through() >= self.round:
+            return False
+        return snapshot.asked == neighbour.position and not neighbour.holds_all_until(snapshot.header.position)
 
     def _adopt(self, neighbour: Neighbour, snapshot: Snapshot) -> None:
         position = snapshot.header.position

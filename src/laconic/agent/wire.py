@@ -13,7 +13,8 @@ lowest first). ``docs/wire.md`` is the same description for people who write an 
              silence     nothing: "nothing to say in this round"
              request     4 addressee; 1 flags; varint epoch; varint life, sequence, round of the addressee as known
              snapshot    4 addressee; 1 flags; 1 width; varint epoch; varint life, sequence, round of the addressee as
-                         known; broadcast, its sum (float64); [replica of the addressee, its sum]; [the edge's vector]
+                         known; the same three of the request that it answers, or zeros; broadcast, its sum (float64);
+                         [replica of the addressee, its sum]; [the edge's vector]
              farewell    4 addressee; varint epoch
     checksum 4        CRC-32 of all before
 
@@ -119,8 +120,8 @@ class Edge(NamedTuple):
 class Snapshot(NamedTuple):
     """Where the sender stands, where it believes the addressee stands, and their edge.
 
-    Sums run through the sender's round. ``repeated`` says that what the addressee missed of the sender has been said
-    again, so that it need not skip to the sender's round.
+    Sums run through the sender's round. ``asked`` is what the addressee held when it asked; ``repeated`` says that what
+    it had missed has been said again, so that it need not skip to the sender's round.
     """
 
     header: Header
@@ -130,6 +131,7 @@ class Snapshot(NamedTuple):
     broadcast: Array
     total: Array
     held: Position
+    asked: Position
     replica: Array | None
     replica_total: Array | None
     edge: Edge
@@ -206,7 +208,7 @@ class Wire:
         self._starts = {kind: _START.pack(MAGIC, VERSION << 4 | kind, mark, self.sender) for kind in Kind}
         self.packed_size = -(-n_features * self._bits // 8)
         # The longest message is a snapshot with everything in it; counters take at most seven bytes each.
-        self._most = _START.size + 8 * 7 + 6 + n_features * (2 * dtype.itemsize + 24) + _CHECKSUM.size
+        self._most = _START.size + 11 * 7 + 6 + n_features * (2 * dtype.itemsize + 24) + _CHECKSUM.size
 
     # ----------------------------------------------------------------------------------------------------------------
 
@@ -245,6 +247,7 @@ class Wire:
         repeated: bool,
         own: tuple[Array, Array],
         held: Position,
+        asked: Position,
         other: tuple[Array, Array] | None,
         edge: Edge,
     ) -> bytes:
@@ -257,8 +260,9 @@ class Wire:
         if edge.vector is not None:
             flags |= _VECTOR
             parts.append(_doubles(edge.vector))
-        front = struct.pack("<IBB", to, flags, self._width) + _varint(edge.epoch) + self._counts(held)
-        return self._seal(Kind.SNAPSHOT, position, degree, front, *parts)
+        front = struct.pack("<IBB", to, flags, self._width) + _varint(edge.epoch)
+        counts = self._counts(held) + self._counts(asked)
+        return self._seal(Kind.SNAPSHOT, position, degree, front, counts, *parts)
 
     def farewell(self, position: Position, degree: int, to: int, epoch: int) -> bytes:
         """A goodbye."""
@@ -345,6 +349,7 @@ class Wire:
             raise Refusal("dimension")
         epoch, at = _read_varint(body, at + 2)
         held, at = _read_position(body, at)
+        asked, at = _read_position(body, at)
         kinds: list[np.dtype[np.float64]] = [self._dtype, _DOUBLE]
         if flags & _REPLICA:
             kinds += [self._dtype, _DOUBLE]
@@ -355,7 +360,9 @@ class Wire:
         replica, replica_total = vectors[2:] if flags & _REPLICA else (None, None)
         edge = Edge(epoch, bool(flags & _LIVE), bool(flags & _MEMORY), vector)
         rejoining, repeated = bool(flags & _REJOINING), bool(flags & _REPEATED)
-        return Snapshot(header, to, rejoining, repeated, vectors[0], vectors[1], held, replica, replica_total, edge)
+        return Snapshot(
+            header, to, rejoining, repeated, vectors[0], vectors[1], held, asked, replica, replica_total, edge
+        )
 
     def _read_vectors(self, body: bytes, at: int, *kinds: np.dtype[np.float64]) -> list[Array]:
         """Vectors of finite numbers, and nothing after them."""

@@ -48,6 +48,7 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Do it: exit code 1 if anything is violated."""
+    logging.getLogger("laconic.agent").setLevel(logging.ERROR)  # refusals are what a faulty network is about
     if arguments.seed is not None:
         if arguments.seed < 0:
             raise ValueError(f"--seed must not be negative, got {arguments.seed}.")
@@ -63,7 +64,6 @@ def run(arguments: argparse.Namespace) -> int:
 def _one(seed: int) -> int:
     from laconic.transport.faults import check, draw_schedule
 
-    logging.getLogger("laconic.agent").setLevel(logging.ERROR)  # refusals are what a faulty network is about
     schedule = draw_schedule(seed)
     print(schedule)
     violations = check(schedule)
