@@ -120,7 +120,7 @@ def up():
     started = []
 
     def start(house, *words):
-        command = [sys.executable, "-m", "laconic", "up", str(house.file), "--log", "json", *map(str, words)]
+        command = [sys.executable, "-m", "laconic", "up", str(house.file), "--progress", "0.2", *map(str, words)]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         guard = threading.Timer(WAIT, process.kill)
         guard.start()
@@ -181,10 +181,11 @@ def test_an_agent_killed_amid_the_run_comes_back_and_ctrl_c_leaves_nobody(tmp_pa
     lines_until(process, all_in)
     for name in names[:2]:  # with its disk, then without
         before = pids[name]
-        os.kill(before, signal.SIGKILL)
+        os.kill(before, signal.SIGSTOP)
         if name == names[1]:
-            for file in (tmp_path / "disk").glob(f"{name}*"):
-                file.unlink()
+            for file in (tmp_path / "disk").glob(f"*{name}*"):
+                file.unlink(missing_ok=True)
+        os.kill(before, signal.SIGKILL)
         died = lines_until(process, lambda line: "cause" in line)[-1]
         assert (died["who"], died["cause"]) == (name, "SIGKILL")
         joined.discard(name)

@@ -12,13 +12,14 @@ import sys
 import termios
 import textwrap
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from laconic.site import logs
 from laconic.site.screen import Screen
-from laconic.site.supervisor import Supervisor
+from laconic.site.supervisor import Spare, Supervisor
 
 WAIT = 60.0  # seconds after which something is broken, on the slowest of machines
 
@@ -148,6 +149,49 @@ def test_one_that_keeps_dying_is_started_ever_later(tmp_path):
     assert {line["cause"] for line in lines if "cause" in line} == {"exit code 1"}
 
 
+SPARE = """
+    import sys
+    print('{"event": "loaded"}', flush=True)
+    task = sys.stdin.readline().strip()
+    if task:
+        print('{"event": "started", "task": "%s"}' % task, flush=True)
+"""
+
+
+def test_a_spare_takes_the_place_of_one_that_died(tmp_path):
+    # The first waits until the spare has loaded: until then nothing would be gained by it.
+    code = 'import os, signal, sys; print(\'{"event": "started"}\', flush=True); sys.stdin.readline()'
+    screen = Screen(2, io.StringIO())
+    logs.setup(stream=screen)
+    seen = []
+    screen.line = lambda name, text, fields: seen.append((name, fields))
+    commands = {"one": program(code), "two": program(code)}
+    supervisor = Supervisor(commands, screen, spare=Spare(program(SPARE), {"one": "be one", "two": "be two"}))
+    one = supervisor._children[0]
+
+    def kill_when_loaded():
+        while supervisor._spare.process is None or supervisor._spare.starting:
+            time.sleep(0.01)
+        one.process.kill()
+
+    killer = threading.Thread(target=kill_when_loaded)
+    killer.start()
+    Watch("ended", lambda record: supervisor.stop() if record.who == "one" else None)
+    assert supervisor.run() == 128 + signal.SIGTERM
+    killer.join()
+    assert ("one", {"event": "started", "task": "be one"}) in seen
+    assert "spare" not in [name for name, _ in seen]
+    assert supervisor._spare.process is None or supervisor._spare.process.poll() is not None
+
+
+def test_a_spare_that_cannot_be_one_is_done_without(tmp_path):
+    program_of_one = program(DIE_FIRST, tmp_path / "times", 1, "SIGKILL")
+    screen = Screen(1, io.StringIO())
+    supervisor = Supervisor({"one": program_of_one}, screen, spare=Spare(program("import sys; sys.exit(2)"), {}))
+    assert supervisor.run() == 0
+    assert (tmp_path / "times").read_text() == "xx"
+
+
 def test_a_command_that_cannot_be_run_is_tried_again_and_can_be_stopped():
     screen = Screen(1, io.StringIO())
     logs.setup(stream=screen)
@@ -194,7 +238,7 @@ SITE = """
     import sys
     from laconic.site import logs
     from laconic.site.screen import Screen
-    from laconic.site.supervisor import Supervisor
+    from laconic.site.supervisor import Spare, Supervisor
     child = [sys.executable, "-S", "-E", "-c", sys.argv[1]]
     screen = Screen(3)
     logs.setup(form="json", stream=screen)

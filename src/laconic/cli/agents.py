@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import json
 import logging
+import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from laconic import _validate
 from laconic.cli.options import Commands, describe, number, one_of, whole
+
+if TYPE_CHECKING:
+    from laconic.site.config import Site
 
 _ABOUT_AGENT = """
 Run one agent of a site: it learns from its samples, talks to its neighbours,
@@ -42,11 +47,12 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--config", required=True, metavar="FILE", help="the site's settings, as `laconic init` writes them"
     )
-    parser.add_argument("--name", required=True, metavar="NAME", help="which of its agents")
+    parser.add_argument("--name", metavar="NAME", help="which of its agents")
     _add_common(parser)
-    parser.add_argument("--trace", metavar="FILE", help="write what it did to an .npz file when it ends")
     parser.add_argument("--progress", type=number, default=10.0, metavar="SEC", help="seconds between reports (10)")
+    parser.add_argument("--trace", metavar="FILE", help="write what it did to an .npz file when it ends")
     parser.add_argument("--epoch", type=number, default=0.0, metavar="TIME", help=argparse.SUPPRESS)
+    parser.add_argument("--spare", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--supervised", action="store_true", help=argparse.SUPPRESS)
     parser.set_defaults(command=run_one)
 
@@ -58,6 +64,7 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument("config", metavar="FILE", help="the site's settings, as `laconic init` writes them")
     _add_common(parser)
+    parser.add_argument("--progress", type=number, metavar="SEC", help="seconds between reports (10; on a terminal: 1)")
     parser.add_argument("--trace", metavar="DIR", help="write what each did to DIR/NAME.npz when it ends")
     parser.set_defaults(command=run_all)
 
@@ -91,16 +98,25 @@ def run_one(arguments: argparse.Namespace) -> int:
 
     _check(arguments)
     site = Site.read(arguments.config)
-    site.agent(arguments.name)
-    logs.setup(arguments.name, form=arguments.log, level=arguments.level)
+    name, trace = arguments.name, arguments.trace
+    logs.setup(name, form=arguments.log, level=arguments.level)
+    if arguments.spare:
+        task = _wait_for_task(site)
+        if task is None:
+            return 0
+        name, trace = task["name"], task["trace"]
+        logs.setup(name, form=arguments.log, level=arguments.level)
+    if name is None:
+        raise ValueError(f"--name must say which agent to run: {', '.join(site.names)}.")
+    site.agent(name)
     from laconic.site.runner import run_agent
 
     try:
         return run_agent(
             site,
-            arguments.name,
+            name,
             rounds=arguments.rounds,
-            trace=None if arguments.trace is None else Path(arguments.trace),
+            trace=None if trace is None else Path(trace),
             predictions=arguments.predictions,
             progress=arguments.progress,
             epoch=arguments.epoch,
@@ -111,6 +127,22 @@ def run_one(arguments: argparse.Namespace) -> int:
         return 1
 
 
+def _wait_for_task(site: Site) -> dict[str, Any] | None:
+    """Load everything, then wait on standard input to be told which agent to be; None if nobody does."""
+    from laconic.site.runner import warm
+
+    warm(site)
+    logging.getLogger("laconic.site").info("loaded")
+    line = b""
+    while not line.endswith(b"\n"):
+        part = os.read(0, 4096)  # not by sys.stdin, which would read ahead
+        if not part:
+            return None
+        line += part
+    task: dict[str, Any] = json.loads(line)
+    return task
+
+
 def run_all(arguments: argparse.Namespace) -> int:
     """Run a site."""
     import sys
@@ -119,16 +151,18 @@ def run_all(arguments: argparse.Namespace) -> int:
     from laconic.site import logs
     from laconic.site.config import Site
     from laconic.site.screen import Screen
-    from laconic.site.supervisor import Supervisor, command
+    from laconic.site.supervisor import Spare, Supervisor, command
 
     _check(arguments)
     site = Site.read(arguments.config)
     for agent in site.agents:
         if agent.source.kind == "stdin":
             raise ValueError(f"agent {agent.name!r} reads standard input: run it by itself, with `laconic agent`.")
+    screen = Screen(site.n_agents, sys.stderr, arguments.log, arguments.level)
     # All that the supervisor needs is said at this level; what is not to be seen, the screen leaves out.
-    level = "debug" if arguments.level == "debug" else "info"
-    options: list[Any] = ["--predictions", arguments.predictions, "--level", level]
+    options: list[Any] = ["--level", "debug" if arguments.level == "debug" else "info"]
+    options += ["--progress", arguments.progress or (1.0 if screen.live else 10.0)]
+    options += ["--predictions", arguments.predictions]
     if arguments.rounds is not None:
         options += ["--rounds", arguments.rounds]
     if site.clock == "slotted" and site.checkpoint is None:
@@ -137,18 +171,21 @@ def run_all(arguments: argparse.Namespace) -> int:
     folder = None if arguments.trace is None else Path(arguments.trace)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
+    words = [str(word) for word in options]
+    traces = {name: None if folder is None else str(folder / f"{name}.npz") for name in site.names}
     commands = {}
-    for name in site.names:
-        traced = [] if folder is None else ["--trace", folder / f"{name}.npz"]
-        commands[name] = command(arguments.config, name, *map(str, [*options, *traced]))
-    screen = Screen(site.n_agents, sys.stderr, arguments.log, arguments.level)
+    for name, trace in traces.items():
+        traced = [] if trace is None else ["--trace", trace]
+        commands[name] = command(arguments.config, "--name", name, *words, *traced)
+    tasks = {name: json.dumps({"name": name, "trace": trace}) for name, trace in traces.items()}
+    spare = Spare(command(arguments.config, "--spare", *words), tasks)
     logs.setup(form=screen.form, level=arguments.level, stream=screen)
-    return Supervisor(commands, screen).run()
+    return Supervisor(commands, screen, spare=spare).run()
 
 
 def _check(arguments: argparse.Namespace) -> None:
     if arguments.rounds is not None:
         _validate.integer("--rounds", arguments.rounds, least=1)
     _validate.number("--predictions", arguments.predictions, least=0)
-    if "progress" in arguments:
+    if arguments.progress is not None:
         _validate.number("--progress", arguments.progress, above=0)

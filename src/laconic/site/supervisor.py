@@ -24,7 +24,7 @@ _FINAL = {ENDED: "its data ended", NONSENSE: "its settings make no sense", DIVER
 #: Signals that stop a site.
 STOPS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
-_STEADY = 10.0  # seconds of life after which earlier deaths are forgiven
+_STEADY = 3.0  # seconds of life, once started, after which earlier deaths are forgiven
 _FIRST, _LONGEST = 0.25, 30.0  # seconds to wait before the second restart in a row, and at most
 _PATIENCE = 60.0  # seconds that one agent may keep others from starting
 _LINE = 65536  # bytes of a line; what is longer is cut into several
@@ -51,23 +51,34 @@ class _Child:
     def __init__(self, name: str, command: Sequence[str]) -> None:
         self.name, self.command = name, list(command)
         self.process: subprocess.Popen[bytes] | None = None
-        self.starting = False  # until it says "started"
-        self.since = 0.0  # when its process was started
+        self.starting = False  # until it says that it has started
+        self.since = 0.0  # when its process was started, or had started
         self.due: float | None = 0.0  # when to start it; None while it runs and once it ended for good
         self.deaths = 0  # in a row
         self.code: int | None = None  # with which it ended for good
 
 
+class Spare(NamedTuple):
+    """A process that has loaded everything and waits to become any agent.
+
+    It says ``{"event": "loaded"}``, then reads a line from standard input that tells it who it is.
+    """
+
+    command: Sequence[str]
+    tasks: Mapping[str, str]  # the line for each agent
+
+
 class Supervisor:
     """Runs a process for each agent until all have ended, or until a signal stops them.
 
-    An agent that dies is started again at once; if it dies again soon, after a pause that doubles each time. One that
-    ends because its data ended, because it diverged or because its settings make no sense stays ended.
+    An agent that dies is started again at once, by a spare process if there is one; if it dies again soon, after a
+    pause that doubles each time. One that ends because its data ended, because it diverged or because its settings make
+    no sense stays ended.
 
     Processes load and compile code before they do anything else, so only as many start at a time as there are cores: no
     later than all at once would, and what the first compile the others find in the cache. They live in sessions of
-    their own: Ctrl-C is the supervisor's business. Their standard input is a pipe that never says anything; it ends
-    when the supervisor is gone, however it went, which tells them to stop.
+    their own: Ctrl-C is the supervisor's business. Their standard input is a pipe; it ends when the supervisor is gone,
+    however it went, which tells them to stop.
 
     Parameters
     ----------
@@ -75,6 +86,7 @@ class Supervisor:
         The command of each agent, by its name.
     screen : Screen
         Shows their lines.
+    spare : Spare, optional
     grace : float
         Seconds that they have to stop before they are killed.
     at_once : int, optional
@@ -82,11 +94,19 @@ class Supervisor:
     """
 
     def __init__(
-        self, commands: Mapping[str, Sequence[str]], screen: Screen, *, grace: float = 10.0, at_once: int | None = None
+        self,
+        commands: Mapping[str, Sequence[str]],
+        screen: Screen,
+        *,
+        spare: Spare | None = None,
+        grace: float = 10.0,
+        at_once: int | None = None,
     ) -> None:
         if not commands:
             raise ValueError("a site must have at least one agent.")
         self._children = [_Child(name, command) for name, command in commands.items()]
+        self._spare = None if spare is None else _Child("spare", spare.command)
+        self._tasks = {} if spare is None else dict(spare.tasks)
         self._screen, self._grace = screen, grace
         self._at_once = at_once or os.cpu_count() or 1
         self._news: SimpleQueue[_Said | _Died | int] = SimpleQueue()
@@ -122,27 +142,60 @@ class Supervisor:
         if isinstance(news, int):
             self._stop(news)
             return
-        child = next((child for child in self._children if child.process is news.process), None)
+        child = next((child for child in self._all() if child.process is news.process), None)
         if child is None:
             return
         if isinstance(news, _Died):
             self._bury(child)
             return
         fields = _fields(news.line)
-        if fields is not None and fields.get("event") == "started":
-            child.starting = False
-        self._screen.line(child.name, news.line.decode(errors="replace"), fields)
+        if fields is not None and fields["event"] in ("started", "loaded"):
+            child.starting, child.since = False, time.monotonic()
+        if child is not self._spare or fields is None or fields["event"] != "loaded":
+            self._screen.line(child.name, news.line.decode(errors="replace"), fields)
+
+    def _all(self) -> list[_Child]:
+        return self._children if self._spare is None else [*self._children, self._spare]
 
     def _places(self) -> int:
         """How many more may start now."""
         now = time.monotonic()
-        return self._at_once - sum(child.starting and now - child.since < _PATIENCE for child in self._children)
+        return self._at_once - sum(child.starting and now - child.since < _PATIENCE for child in self._all())
+
+    def _due(self) -> list[_Child]:
+        """Those that are to be started, sooner or later; the spare only if there is nothing else to do."""
+        due = [child for child in self._children if child.due is not None]
+        if self._spare is None or self._spare.due is None or any(child.starting for child in self._children):
+            return due
+        return due or [self._spare]
 
     def _start_due(self) -> None:
         now = time.monotonic()
-        due = [child for child in self._children if child.due is not None and child.due <= now]
+        due = [child for child in self._due() if child.due is not None and child.due <= now]
         for child in due[: max(0, self._places())]:
-            self._start(child)
+            # A spare that still loads has a start on any other process.
+            if not self._replace(child) and not self._loads(now):
+                self._start(child)
+
+    def _loads(self, now: float) -> bool:
+        """Whether a spare will soon be there."""
+        spare = self._spare
+        return spare is not None and spare.process is not None and spare.starting and now - spare.since < _PATIENCE
+
+    def _replace(self, child: _Child) -> bool:
+        """Let the spare become ``child``, if there is one and it has loaded."""
+        spare = self._spare
+        if spare is None or spare is child or spare.process is None or spare.starting:
+            return False
+        assert spare.process.stdin is not None
+        try:
+            spare.process.stdin.write(f"{self._tasks[child.name]}\n".encode())
+            spare.process.stdin.flush()
+        except OSError:  # dead, and not yet known to be
+            return False
+        child.process, child.starting, child.due, child.since = spare.process, True, None, time.monotonic()
+        spare.process, spare.due = None, child.since
+        return True
 
     def _start(self, child: _Child) -> None:
         child.since, child.due = time.monotonic(), None
@@ -172,6 +225,8 @@ class Supervisor:
         if self._stopped is not None:
             child.code = code
             return
+        if child is self._spare and code in _FINAL:  # nobody asked it to do anything: it cannot be one
+            return
         if code in _FINAL:
             child.code = code
             say = _log.info if code == ENDED else _log.error
@@ -191,7 +246,7 @@ class Supervisor:
 
     def _stop(self, number: int) -> None:
         """Ask all to stop; a second signal does not ask."""
-        for child in self._children:
+        for child in self._all():
             child.due = None
         if self._stopped is not None:
             self._deadline = 0.0
@@ -200,7 +255,7 @@ class Supervisor:
         self._stopped = number
         self._deadline = time.monotonic() + self._grace
         _log.info("stopping", extra={"signal": signal.Signals(number).name})
-        for child in self._children:
+        for child in self._all():
             if child.process is not None:
                 child.process.terminate()
 
@@ -214,7 +269,7 @@ class Supervisor:
         self._deadline = float("inf")
 
     def _end_all(self) -> None:
-        for child in self._children:
+        for child in self._all():
             if child.process is not None:
                 child.process.kill()
                 child.process.wait()
@@ -223,16 +278,17 @@ class Supervisor:
     def _pause(self) -> float:
         """Seconds until something is to be done, whatever comes in."""
         now = time.monotonic()
-        waits = [max(0.0, child.due - now) for child in self._children if child.due is not None]
-        # Where there is no place to start, what frees one is news, or the end of the patience with another.
-        soonest = min(waits, default=3600.0) if self._places() > 0 else 1.0
+        waits = [max(0.0, child.due - now) for child in self._due() if child.due is not None]
+        # Where nobody can start now, what changes that is news, or the end of the patience with another.
+        blocked = self._places() <= 0 or self._loads(now)
+        soonest = 1.0 if blocked else min(waits, default=3600.0)
         return max(0.0, min(soonest, self._deadline - now, self._screen.pause()))
 
 
-def command(config: str, name: str, *options: str) -> list[str]:
-    """The command of an agent that is supervised."""
-    own = ["--log", "json", "--progress", "1", "--supervised"]
-    return [sys.executable, "-m", "laconic", "agent", "--config", config, "--name", name, *own, *options]
+def command(config: str, *options: str) -> list[str]:
+    """The command of an agent, or of a spare one, that is supervised."""
+    own = ["--config", config, "--log", "json", "--supervised", *options]
+    return [sys.executable, "-m", "laconic", "agent", *own]
 
 
 def _environment() -> dict[str, str]:
