@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 import urllib.request
 from pathlib import Path
 
@@ -18,6 +19,8 @@ import zenoh
 
 import laconic as lc
 from laconic.cli import main
+from laconic.cli.agents import _epoch
+from laconic.site.certificates import make_certificates
 from laconic.site.config import Site
 from laconic.site.inbox import Inbox
 from laconic.site.runner import run_agent
@@ -320,6 +323,50 @@ def test_slots_tick_without_samples_and_replicas_are_exact(tmp_path, run, events
     assert check_replicas(traces) >= 3
 
 
+class Stall:
+    """A source without samples that holds its agent up once, for some time."""
+
+    def __init__(self, at, seconds):
+        self.counts = {"dropped": 0, "lost": 0}
+        self.ended, self.asked, self.at, self.seconds = False, 0, at, seconds
+
+    def start(self, wake, skip):
+        pass
+
+    def next(self):
+        self.asked += 1
+        if self.asked == self.at:
+            time.sleep(self.seconds)
+
+    def close(self):
+        pass
+
+
+def test_on_slots_an_agent_that_was_held_up_asks_where_the_others_are(tmp_path, run, events, monkeypatch):
+    monkeypatch.setattr("laconic.site.driver._AWAY", 0.3)
+    monkeypatch.setattr(Site, "source", lambda self, name, session=None: Stall(20 if name == "bob" else 0, 1.0))
+    house = House(tmp_path, NAMES[:2], site='clock = "slotted"\nslot = 0.02')
+    agents = run_all(run, house, progress=0.1, epoch=time.time() // 0.02 * 0.02)
+    away = events("was away")
+    assert away.agent == "bob" and away.rounds >= 14
+    ticks = events("progress", lambda record: record.agent == "bob").round
+    events("progress", lambda record: record.agent == "bob" and record.round > ticks + 20)
+    assert [agent.stop() for agent in agents] == [143] * 2
+    rounds = house.traces()["bob"]["rounds"]
+    assert np.diff(rounds).max() >= 14  # the slots that it slept through are gone
+    assert len(rounds) > 40
+    check_replicas(house.traces())
+
+
+def test_an_agent_whose_clock_went_back_says_so_and_waits(tmp_path, run, events):
+    house = House(tmp_path, ("ada",), (), site='clock = "slotted"\nslot = 0.02\ncheckpoint = "disk"')
+    now = time.time()
+    assert run(house, "ada", rounds=5, epoch=now - 3600).join() == 0
+    agent = run(house, "ada", epoch=now)
+    assert events("ahead of the clock").rounds > 100_000
+    assert agent.stop() == 143
+
+
 def test_on_slots_an_agent_that_returns_is_told_where_the_others_are(tmp_path, run, events):
     site = 'clock = "slotted"\nslot = 0.02\npatience = 2'
     house = House(tmp_path, NAMES[:2], site=site, source='kind = "file"\nloop = true')
@@ -383,6 +430,17 @@ def test_an_agent_that_diverges_says_so_and_ends_with_a_code_of_its_own(tmp_path
     assert not (tmp_path / "disk" / "ada.checkpoint").exists()  # a model that is lost is not worth keeping
 
 
+def test_a_site_with_certificates_learns_what_one_without_does(tmp_path, run):
+    house = House(tmp_path, NAMES[:2], n_rounds=40)
+    house.file.write_text(house.file.read_text().replace("tcp/", "tls/") + "\n[security]\n")
+    house.site = Site.read(house.file)
+    make_certificates(house.site)
+    assert [agent.join() for agent in run_all(run, house)] == [0, 0]
+    traces, simulated = house.traces(), house.simulate()
+    for k, name in enumerate(house.names):
+        assert np.array_equal(traces[name]["predictions"], simulated.predictions[:, k])
+
+
 def test_the_metrics_of_a_running_agent_can_be_scraped(tmp_path, run, events):
     (port,) = free_ports(1)
     house = House(
@@ -438,6 +496,22 @@ def test_mistakes_at_the_command_line_are_one_sentence(tmp_path, capsys):
         out, err = capsys.readouterr()
         assert out == "" and expected in err
         assert err.startswith("laconic: ") and err.count("\n") == 1
+
+
+def test_slots_are_counted_from_the_first_start_of_a_site_with_checkpoints(tmp_path):
+    house = House(tmp_path, ("ada",), (), site='clock = "slotted"\nslot = 0.5\ncheckpoint = "disk"')
+    before = time.time()
+    first = _epoch(house.site)
+    assert before <= first <= time.time()
+    assert _epoch(house.site) == first
+    house.file.write_text(house.file.read_text().replace("slot = 0.5", "slot = 3600"))
+    longer = Site.read(house.file)
+    moved = _epoch(longer)
+    assert _epoch(longer) == moved
+    assert (time.time() - moved) / 3600 >= (time.time() - first) / 0.5  # no round comes twice
+    (tmp_path / "disk" / "epoch.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"epoch.json must hold .* start anew\.$"):
+        _epoch(longer)
 
 
 def test_a_port_that_is_taken_is_one_line_and_may_be_tried_again(tmp_path, capsys):

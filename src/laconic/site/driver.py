@@ -339,6 +339,7 @@ class Slotted(Driver):
     def __init__(self, *arguments: Any, slot: float, epoch: float = 0.0, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._slot, self._epoch = slot, epoch
+        self._ahead = False  # of the clock, because that went back: nothing to be done but to wait for it
 
     def _skip(self) -> int:
         return 0  # slots are not samples: how many were learned from is not known
@@ -346,13 +347,23 @@ class Slotted(Driver):
     def _grace(self) -> float:
         return 0.0
 
+    def _now(self) -> int:
+        """The slot that it is."""
+        return math.floor((time.time() - self._epoch) / self._slot)
+
+    def _join(self) -> bool:
+        # First go to where the clock is: edges that open there need not be opened again.
+        self.agent.skip_to(max(self._now() - 1, 0))
+        return super()._join()
+
     def _drive(self) -> None:
         ticks = 0
         while self._stopped is None and (self.terms.rounds is None or ticks < self.terms.rounds):
-            now = time.time()
-            slot = math.floor((now - self._epoch) / self._slot)
-            if slot > self.agent.round:
-                if self.agent.round and (slot - 1 - self.agent.round) * self._slot > _AWAY:
+            slot = self._now()
+            behind = slot - 1 - self.agent.round
+            if behind >= 0:
+                self._ahead = False
+                if behind * self._slot > _AWAY and self.agent.round:
                     self._return(slot)
                 if self.agent.ready:
                     if self.source.ended:
@@ -360,6 +371,10 @@ class Slotted(Driver):
                     self.agent.skip_to(slot - 1)
                     self._round(self.source.next())
                     ticks += 1
+            elif -behind * self._slot > _AWAY and not self._ahead:
+                self._ahead = True
+                self._alert("ahead of the clock", rounds=-1 - behind)
+                self._note(logging.ERROR, "ahead of the clock", rounds=-1 - behind)
             due = self._epoch + (slot + 1) * self._slot
             self._wait(min(max(due - time.time(), 0.0), _BEAT))
 

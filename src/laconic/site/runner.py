@@ -121,7 +121,7 @@ def open_link(site: Site, name: str, deliver: Callable[[Event], None]) -> ZenohL
     security = None
     if site.security is not None:
         assert settings.certificate is not None and settings.key is not None
-        security = Security(site.security.ca, settings.certificate, settings.key)
+        security = Security(site.security.ca, settings.certificate, settings.key, site.security.guests)
     source = settings.source
     return ZenohLink(
         name,
