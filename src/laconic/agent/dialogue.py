@@ -186,14 +186,17 @@ class Dialogue:
             raise Refusal("replayed")
         if self.lockstep and position.round > self.round + _FURTHEST:
             raise Refusal("too far ahead")
-        if not follows(statement, neighbour.position) or (self.lockstep and position.round > self.round):
+        next_one = follows(statement, neighbour.position)
+        if not next_one or (self.lockstep and position.round > self.round):
             neighbour.hold(statement)
-            if not follows(statement, neighbour.position) and not self.rejoining:
+            if not next_one and not self.rejoining:
                 self.ask(neighbour)
             return
         self.apply(neighbour, statement)
-        self.hear_held(neighbour)
-        self.catch_up(position.round)
+        if neighbour.held:
+            self.hear_held(neighbour)
+        if position.round > self.round + 1:
+            self.catch_up(position.round)
 
     def hear_held(self, neighbour: Neighbour) -> None:
         """Use what was said too early and no longer is."""

@@ -48,6 +48,7 @@ class Ledger:
         self._frequencies = padded(features.frequencies.T, self.dtype)
         self._phases = aligned(1, features.n_frequencies, self.dtype)
         self._sample = np.zeros((1, features.n_inputs), dtype=self.dtype)
+        self._shape = (features.n_inputs,)
         self.packed = np.zeros(-(-self.n_features * int(self._codes[kernels.BITS]) // 8), dtype=np.uint8)
         self._rate: Schedule = getattr(learner, "eta" if self.has_duals else "step_size")
         self._steady = self._rate.value if isinstance(self._rate, Constant) else None
@@ -79,6 +80,9 @@ class Ledger:
 
     def take(self, x: object) -> None:
         """Make ``x`` the sample of the next ``predict`` or ``learn``."""
+        if type(x) is np.ndarray and x.dtype == np.float64 and x.shape == self._shape:  # nothing to check
+            self._sample[0] = x
+            return
         array = _validate.real_array("x", x, f"({self._sample.shape[1]},)", ndim=1)
         if array.shape[0] != self._sample.shape[1]:
             raise ValueError(f"x must have shape ({self._sample.shape[1]},), got {array.shape}.")

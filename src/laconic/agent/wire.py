@@ -44,6 +44,7 @@ _START = struct.Struct("<2sBII")
 _CHECKSUM = struct.Struct("<I")
 _SCALE = struct.Struct("<f")
 _LEAST = _START.size + 4 + _CHECKSUM.size
+_ONE_BYTE = [bytes((value,)) for value in range(128)]
 _COUNT_LIMIT = 1 << 48  # no counter of an honest agent gets there, and sums of rounds stay exact in a float64
 _SCALE_FOLLOWS = 128
 _REJOINING, _LIVE, _MEMORY, _REPLICA, _VECTOR, _REPEATED = 1, 2, 4, 8, 16, 32
@@ -168,7 +169,9 @@ def _in_full(value: object) -> object:
 
 def _varint(value: int) -> bytes:
     if value < 128:
-        return bytes((value,))
+        return _ONE_BYTE[value]
+    if value < 1 << 14:
+        return bytes((value & 127 | 128, value >> 7))
     out = bytearray()
     while value >= 128:
         out.append(value & 127 | 128)
@@ -177,18 +180,24 @@ def _varint(value: int) -> bytes:
     return bytes(out)
 
 
-def _read_varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[at]
+def _read_counts(data: bytes, at: int, count: int) -> tuple[list[int], int]:
+    """So many varints, and where they end."""
+    values = []
+    for _ in range(count):
+        value = data[at]
         at += 1
-        value |= (byte & 127) << shift
-        if byte < 128:
-            break
-        shift += 7
-    if value >= _COUNT_LIMIT or (byte == 0 and shift):
-        raise Refusal("malformed")
-    return value, at
+        if value >= 128:
+            value &= 127
+            shift, byte = 7, 128
+            while byte >= 128:
+                byte = data[at]
+                at += 1
+                value |= (byte & 127) << shift
+                shift += 7
+            if value >= _COUNT_LIMIT or not byte:
+                raise Refusal("malformed")
+        values.append(value)
+    return values, at
 
 
 @final
@@ -297,10 +306,7 @@ class Wire:
         except ValueError:
             raise Refusal("kind") from None
         try:
-            life, at = _read_varint(body, _START.size)
-            round, at = _read_varint(body, at)
-            sequence, at = _read_varint(body, at)
-            degree, at = _read_varint(body, at)
+            (life, round, sequence, degree), at = _read_counts(body, _START.size, 4)
             header = Header(kind, sender, Position(life, sequence, round), degree)
             return self._read_body(header, body, at)
         except (IndexError, struct.error):
@@ -320,12 +326,11 @@ class Wire:
         (to,) = struct.unpack_from("<I", body, at)
         if kind is Kind.REQUEST:
             flags = body[at + 4]
-            epoch, at = _read_varint(body, at + 5)
-            held, at = _read_position(body, at)
-            request = Request(header, to, held, epoch, bool(flags & _WHOLE), bool(flags & _CONFIRM))
+            (epoch, *held), at = _read_counts(body, at + 5, 4)
+            request = Request(header, to, Position(*held), epoch, bool(flags & _WHOLE), bool(flags & _CONFIRM))
             return _whole(request, body, at)
         if kind is Kind.FAREWELL:
-            epoch, at = _read_varint(body, at + 4)
+            (epoch,), at = _read_counts(body, at + 4, 1)
             return _whole(Farewell(header, to, epoch), body, at)
         return self._read_snapshot(header, to, body, at + 4)
 
@@ -347,9 +352,8 @@ class Wire:
         flags, width = body[at], body[at + 1]
         if width != self._width:
             raise Refusal("dimension")
-        epoch, at = _read_varint(body, at + 2)
-        held, at = _read_position(body, at)
-        asked, at = _read_position(body, at)
+        (epoch, *counts), at = _read_counts(body, at + 2, 7)
+        held, asked = Position(*counts[:3]), Position(*counts[3:])
         kinds: list[np.dtype[np.float64]] = [self._dtype, _DOUBLE]
         if flags & _REPLICA:
             kinds += [self._dtype, _DOUBLE]
@@ -384,13 +388,6 @@ _M = TypeVar("_M")
 
 def _doubles(row: Array) -> bytes:
     return row.astype(_DOUBLE, copy=False).tobytes()
-
-
-def _read_position(body: bytes, at: int) -> tuple[Position, int]:
-    life, at = _read_varint(body, at)
-    sequence, at = _read_varint(body, at)
-    round, at = _read_varint(body, at)
-    return Position(life, sequence, round), at
 
 
 def _whole(message: _M, body: bytes, at: int) -> _M:

@@ -1,0 +1,177 @@
+"""What running agents achieve, shown rather than said: ``python benchmarks/agents.py speed|equal|kills|soak``.
+
+speed   rounds per second of ten agents in lockstep, against bare zenoh on the same graph, in turns
+equal   ten processes of ``laconic agent`` over zenoh, 2,000 rounds, compared with ``lc.simulate`` to the bit
+kills   agents killed with -9 at random, with and without their disk: are they back, and replicas exact?
+soak    agents at full speed for ten minutes: does memory grow, do replicas drift?
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from network import PLAYERS, Seat, free_ports, lattice, race
+
+import laconic as lc
+
+INPUTS = 5
+FREQUENCIES = 50
+LEARNER = {"rho": 0.5, "eta": 2.0, "alpha": 1.0, "beta": 0.995, "bits": 3}
+
+
+class Agents:
+    """An agent with the driver of ``laconic agent``, and samples that are at hand."""
+
+    def __init__(self, seat: Seat) -> None:
+        from laconic.site.driver import Lockstep, Terms
+        from laconic.site.inbox import Inbox
+        from laconic.site.metrics import Tally
+        from laconic.transport.zenoh import ZenohLink
+
+        features = lc.RandomFeatures.gaussian(INPUTS, FREQUENCIES, bandwidth=1.0, seed=0)
+        agent = lc.Agent(seat.name, list(seat.neighbours), features, lc.QCODKLA(**LEARNER), n_agents=seat.n_agents)
+
+        class Paced(Lockstep):
+            def _linger(self) -> None:
+                """Rounds go on in the next turn."""
+
+        news = Inbox()
+        link = ZenohLink(seat.name, listen=seat.listen, neighbours=seat.neighbours, deliver=news.put)
+        parts = agent, link, Stream(seat.name), news, lambda key, data: None, Tally()
+        self._link, self._terms, self._rounds = link, Terms, 0
+        self._driver = Paced(*parts, Terms(patience=60.0, predictions=0.0, progress=1e9))
+        self._driver._join()
+
+    def run(self, rounds: int) -> None:
+        """Go through so many rounds with the others."""
+        self._rounds += rounds
+        self._driver.terms = self._terms(patience=60.0, rounds=self._rounds, predictions=0.0, progress=1e9)
+        self._driver._drive()
+
+    def close(self) -> None:
+        """Leave."""
+        self._link.close()
+
+
+class Stream:
+    """Samples without end."""
+
+    ended = False
+
+    def __init__(self, name: str) -> None:
+        from laconic.site.sources.base import Sample
+
+        rng = np.random.default_rng(int(name[-2:]))
+        X = rng.uniform(size=(1000, INPUTS))
+        self._samples = [Sample(x, float(np.sin(3 * x[0]) + x[1])) for x in X]
+        self._next = 0
+        self.counts = {"dropped": 0, "lost": 0}
+
+    def next(self) -> Any:
+        """The next one."""
+        self._next += 1
+        return self._samples[self._next % 1000]
+
+
+def speed(options: argparse.Namespace) -> None:
+    """Agents against bare zenoh."""
+    players = {"bare zenoh": PLAYERS["bare zenoh"], "agents": Agents}
+    speeds = race(players, lattice(), rounds=400, repeats=options.repeats)
+    ratio = statistics.median(a / b for a, b in zip(speeds["agents"], speeds["bare zenoh"], strict=True))
+    for name, values in speeds.items():
+        print(f"{name:<12} {statistics.median(values):6.0f} rounds/s  ({min(values):.0f} to {max(values):.0f})")
+    print(f"agents / bare zenoh: {ratio:.2f}, median of {options.repeats} turns")
+
+
+def write_site(folder: Path, rounds: int, clock: str = "lockstep", slot: float = 0.05, every: int = 20) -> Path:
+    """A site of ten agents on twenty edges, whose samples are replayed from files."""
+    graph = lattice()
+    ports = dict(zip(graph, free_ports(len(graph)), strict=True))
+    X, y = streams(rounds)
+    lines = [
+        "[site]\nname = 'bench'",
+        f"clock = '{clock}'",
+        f"slot = {slot}" if clock == "slotted" else "",
+        f"checkpoint = 'checkpoints'\ncheckpoint_every = {every}\npatience = 20.0",
+        f"[model]\nkernel = 'gaussian'\nn_inputs = {INPUTS}\nn_frequencies = {FREQUENCIES}\nbandwidth = 1.0\nseed = 0",
+        "[learner]\nalgorithm = 'qcodkla'\nrho = 0.5\neta = 2.0",
+        "[channel]\nalpha = 1.0\nbeta = 0.995\nbits = 3",
+        f"[network]\nedges = {json.dumps(sorted({tuple(sorted((a, b))) for a, bs in graph.items() for b in bs}))}",
+    ]
+    for i, name in enumerate(graph):
+        np.savetxt(folder / f"{name}.csv", np.column_stack([X[:, i], y[:, i]]), delimiter=",", fmt="%.17g")
+        source = f"{{ kind = 'file', path = '{name}.csv' }}"
+        lines.append(f"[agents.{name}]\nlisten = 'tcp/127.0.0.1:{ports[name]}'\nsource = {source}")
+    path = folder / "site.toml"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def streams(rounds: int) -> tuple[np.ndarray, np.ndarray]:
+    """What the agents learn from."""
+    X = np.random.default_rng(1).uniform(size=(rounds, 10, INPUTS))
+    return X, np.sin(3 * X[..., 0]) + X[..., 1]
+
+
+def start(site: Path, name: str, *more: str) -> subprocess.Popen[bytes]:
+    """One agent, as its own process."""
+    command = [sys.executable, "-m", "laconic", "agent", "--config", str(site), "--name", name, *more]
+    with (site.parent / f"{name}.log").open("ab") as log:
+        return subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+
+
+def equal(options: argparse.Namespace) -> None:
+    """Processes against the simulator."""
+    from laconic.site.config import Site
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_site(Path(folder), options.rounds, every=10**9)
+        site = Site.read(path)
+        begun = time.perf_counter()
+        processes = [
+            start(path, name, "--rounds", str(options.rounds), "--trace", f"{folder}/{name}.npz") for name in site.names
+        ]
+        codes = [process.wait(600) for process in processes]
+        seconds = time.perf_counter() - begun
+        X, y = streams(options.rounds)
+        trace = lc.simulate(site.learner(), site.features(), site.network(), X, y)
+        same = {"predictions": True, "sent": True, "weights": True, "duals": True}
+        for i, name in enumerate(site.names):
+            with np.load(f"{folder}/{name}.npz") as record:
+                expected = {
+                    "predictions": trace.predictions[:, i],
+                    "sent": trace.sent[:, i],
+                    "weights": trace.state.weights[i],
+                    "duals": trace.state.duals[i],
+                }
+                for what, values in expected.items():
+                    same[what] &= np.array_equal(record[what], values)
+    print(f"{options.rounds} rounds of {len(codes)} processes in {seconds:.1f} s, exit codes {set(codes)}")
+    print("equal to the simulator, to the bit:", ", ".join(f"{what} {yes}" for what, yes in same.items()))
+    if not all(same.values()):
+        raise SystemExit(1)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["speed", "equal"])
+    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--rounds", type=int, default=2000)
+    options = parser.parse_args()
+    {"speed": speed, "equal": equal}[options.what](options)
+
+
+if __name__ == "__main__":
+    main()
