@@ -1,0 +1,101 @@
+"""Agents, and ways to carry, lose, and forge what they say, that several tests share."""
+
+import struct
+import zlib
+
+import numpy as np
+
+import laconic as lc
+from laconic.engine import kernels
+
+
+def make_team(learner, features, edges, **options):
+    """Agents by name from edges between names, e.g. ["ann-ben", "ben-cid"]."""
+    pairs = [edge.split("-") for edge in edges]
+    names = sorted({name for pair in pairs for name in pair})
+    around = {name: [other for pair in pairs if name in pair for other in pair if other != name] for name in names}
+    options = {"clock": "slotted", "n_agents": len(names), **options}
+    return {name: lc.Agent(name, around[name], features, learner, **options) for name in names}
+
+
+def puppet(channel=None):
+    """A learner whose steps are too small to change a model, so that a test decides what is said: see ``speak``."""
+    return lc.ODKLA(rho=0.3, eta=1e300, regularization=0.0, channel=channel or lc.Channel())
+
+
+def speak(agent, model):
+    """A round of a puppet whose model is now ``model``."""
+    agent._ledger.weights[:] = model
+    agent._ledger.numbers[kernels.LARGEST] = 1e6  # nothing it says counts as divergence
+    return agent.idle()
+
+
+def post(agents):
+    """All letters that are ready: (sender, receiver, data), one for each receiver."""
+    letters = []
+    for sender, agent in agents.items():
+        for message in agent.outgoing():
+            letters += [(sender, name, message.data) for name in ([message.to] if message.to else agent.neighbours)]
+    return letters
+
+
+def deliver(agents, letters):
+    for sender, receiver, data in letters:
+        if receiver in agents:
+            agents[receiver].receive(data, sender)
+
+
+def carry(agents, lost=lambda letter: False):
+    """Carry letters until nobody has any left, except those that are lost."""
+    for _ in range(100):
+        letters = post(agents)
+        if not letters:
+            return
+        deliver(agents, [letter for letter in letters if not lost(letter)])
+    raise AssertionError("the agents talk for ever")
+
+
+def end_round(agents):
+    """Bring all to the end of the same round."""
+    last = max(agent.round for agent in agents.values())
+    for agent in agents.values():
+        if agent.clock == "slotted":
+            agent.skip_to(last)
+        agent.end_round()
+
+
+def kind_of(data):
+    return {1: "difference", 2: "dense", 3: "silence", 4: "request", 5: "snapshot", 6: "farewell"}[data[2] & 15]
+
+
+def seal(body):
+    """Bytes with the checksum that belongs to them."""
+    return bytes(body) + struct.pack("<I", zlib.crc32(bytes(body)))
+
+
+def close(a, b, tolerance=1e-10):
+    """Whether two vectors agree, relative to the larger one's largest entry."""
+    a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    return np.abs(a - b).max() <= tolerance * max(np.abs(a).max(), np.abs(b).max(), 1e-300)
+
+
+def check_invariants(agents):
+    """What must hold at the end of a round in which everybody was heard."""
+    total = 0.0
+    for name, agent in agents.items():
+        for values in agent.state().arrays.values():
+            assert np.isfinite(values).all()
+        shares = np.zeros(agent.features.n_features)
+        for other, stage in agent.edges.items():
+            if stage != "live":
+                assert not agent.share(other).any()
+                continue
+            assert agents[other].edges[name] == "live"
+            np.testing.assert_array_equal(agent.replica(other), agents[other].broadcast, err_msg=f"{name} of {other}")
+            size = 1 + np.abs(agent.share(other)).max()
+            assert np.abs(agent.share(other) + agents[other].share(name)).max() <= 1e-10 * size, (name, other)
+            shares += agent.share(other)
+        rho, size = agent.learner.rho, 1 + np.abs(agent.duals).max()
+        assert np.abs(agent.duals - rho * shares).max() <= 1e-10 * size, name
+        total = total + agent.duals
+    assert np.abs(total).max() <= 1e-10 * (1 + max(np.abs(agent.duals).max() for agent in agents.values()))
