@@ -95,15 +95,14 @@ def speed(options: argparse.Namespace) -> None:
     print(f"agents / bare zenoh: {ratio:.2f}, median of {options.repeats} turns")
 
 
-def write_site(folder: Path, rounds: int, clock: str = "lockstep", slot: float = 0.05, every: int = 20) -> Path:
+def write_site(folder: Path, rounds: int, every: int = 20, loop: bool = False) -> Path:
     """A site of ten agents on twenty edges, whose samples are replayed from files."""
     graph = lattice()
     ports = dict(zip(graph, free_ports(len(graph)), strict=True))
     X, y = streams(rounds)
     lines = [
         "[site]\nname = 'bench'",
-        f"clock = '{clock}'",
-        f"slot = {slot}" if clock == "slotted" else "",
+        "clock = 'lockstep'",
         f"checkpoint = 'checkpoints'\ncheckpoint_every = {every}\npatience = 20.0",
         f"[model]\nkernel = 'gaussian'\nn_inputs = {INPUTS}\nn_frequencies = {FREQUENCIES}\nbandwidth = 1.0\nseed = 0",
         "[learner]\nalgorithm = 'qcodkla'\nrho = 0.5\neta = 2.0",
@@ -112,7 +111,7 @@ def write_site(folder: Path, rounds: int, clock: str = "lockstep", slot: float =
     ]
     for i, name in enumerate(graph):
         np.savetxt(folder / f"{name}.csv", np.column_stack([X[:, i], y[:, i]]), delimiter=",", fmt="%.17g")
-        source = f"{{ kind = 'file', path = '{name}.csv' }}"
+        source = f"{{ kind = 'file', path = '{name}.csv', loop = {str(loop).lower()} }}"
         lines.append(f"[agents.{name}]\nlisten = 'tcp/127.0.0.1:{ports[name]}'\nsource = {source}")
     path = folder / "site.toml"
     path.write_text("\n".join(lines) + "\n")
@@ -164,13 +163,114 @@ def equal(options: argparse.Namespace) -> None:
         raise SystemExit(1)
 
 
+def kills(options: argparse.Namespace) -> None:
+    """Kill -9, again and again."""
+    from laconic.site.config import Site
+
+    dice = random.Random(options.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_site(Path(folder), 5000, loop=True)
+        site = Site.read(path)
+        more = {name: ("--rounds", str(options.rounds), "--trace", f"{folder}/{name}.npz") for name in site.names}
+        processes = {name: start(path, name, *more[name]) for name in site.names}
+        for name in site.names:
+            wait_for(folder, name, "joined", 0)
+        back: dict[bool, list[float]] = {True: [], False: []}
+        for count in range(options.kills):
+            time.sleep(dice.uniform(0.2, 1.0))
+            name, disk = dice.choice(site.names), dice.random() < 0.5
+            if processes[name].poll() is not None:
+                raise SystemExit(f"the run was over after {count} kills: ask for more --rounds")
+            size = Path(folder, f"{name}.log").stat().st_size
+            os.kill(processes[name].pid, signal.SIGKILL)
+            begun = time.monotonic()
+            processes[name].wait()
+            if not disk:
+                for file in Path(folder, "checkpoints").glob(f"{name}*"):
+                    file.unlink()
+            processes[name] = start(path, name, *more[name])
+            wait_for(folder, name, "joined", size)
+            back[disk].append(time.monotonic() - begun)
+        codes = {name: process.wait(600) for name, process in processes.items()}
+        for disk, times in back.items():
+            what = "with its disk" if disk else "without"
+            print(f"{len(times)} kills {what}: back after {statistics.median(times):.2f} s, at most {max(times):.2f} s")
+        print(f"exit codes {set(codes.values())}; {examine(Path(folder), site.names, options.rounds)}")
+
+
+def examine(folder: Path, names: tuple[str, ...], rounds: int) -> str:
+    """Whether agents that have stopped believe of each other what is true."""
+    records = {name: dict(np.load(folder / f"{name}.npz")) for name in names}
+    wrong = sum(
+        not np.array_equal(replica, records[str(other)]["broadcast"])
+        for record in records.values()
+        for other, replica in zip(record["neighbours"], record["replicas"], strict=True)
+    )
+    at = {int(record["position"][2]) for record in records.values()}
+    duals = np.array([record["duals"] for record in records.values()])
+    error = np.abs(duals.sum(axis=0)).max() / np.abs(duals).max()
+    replicas = sum(len(record["replicas"]) for record in records.values())
+    return (
+        f"all in round {at if at != {rounds} else rounds}; {wrong} of {replicas} "
+        f"replicas differ from their origin; duals add up to {error:.1e} of the largest"
+    )
+
+
+def wait_for(folder: str, name: str, event: str, after: int) -> None:
+    """Until an agent's log tells of an event, beyond position ``after``."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        with open(f"{folder}/{name}.log", "rb") as log:  # noqa: PTH123
+            log.seek(after)
+            if f'"{event}"'.encode() in log.read():
+                return
+        time.sleep(0.01)
+    raise SystemExit(f"{name} has not {event} within a minute")
+
+
+def soak(options: argparse.Namespace) -> None:
+    """Full speed, for long."""
+    from laconic.site.config import Site
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_site(Path(folder), 5000, loop=True, every=1000)
+        site = Site.read(path)
+        more = {name: ("--rounds", str(options.rounds), "--trace", f"{folder}/{name}.npz") for name in site.names}
+        begun = time.monotonic()
+        processes = {name: start(path, name, *more[name]) for name in site.names}
+        for name in site.names:
+            wait_for(folder, name, "joined", 0)
+        print("minutes  resident memory of all agents")
+        while any(process.poll() is None for process in processes.values()):
+            minutes = (time.monotonic() - begun) / 60
+            memory = [resident(process.pid) for process in processes.values() if process.poll() is None]
+            if len(memory) == len(processes):
+                print(f"{minutes:7.1f}  {sum(memory):8.1f} MB  (largest {max(memory):.1f})", flush=True)
+            for _ in range(60):
+                time.sleep(0.5)
+                if any(process.poll() is not None for process in processes.values()):
+                    break
+        for process in processes.values():
+            process.wait(120)
+        seconds = time.monotonic() - begun
+        print(f"{options.rounds} rounds in {seconds:.0f} s; {examine(Path(folder), site.names, options.rounds)}")
+
+
+def resident(pid: int) -> float:
+    """Megabytes of memory in use."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["speed", "equal"])
+    parser.add_argument("what", choices=["speed", "equal", "kills", "soak"])
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--rounds", type=int, default=2000)
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    {"speed": speed, "equal": equal}[options.what](options)
+    {"speed": speed, "equal": equal, "kills": kills, "soak": soak}[options.what](options)
 
 
 if __name__ == "__main__":
