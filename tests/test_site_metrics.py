@@ -49,10 +49,12 @@ def test_a_line_is_json_where_nobody_looks(logger):
 def test_a_line_is_short_on_a_terminal(logger):
     stream = Terminal()
     logs.setup("kitchen", stream=stream)
-    logger.warning("refused", extra={"reason": "bad crc", "sender": "hall", "size": 1234567.0})
+    fields = {"reason": "bad crc", "sender": "hall", "size": 1234567.0, "waiting": ["hall", "attic"], "none": []}
+    logger.warning("refused", extra=fields)
     clock, rest = stream.getvalue().split(" ", 1)
     assert len(clock) == 8 and clock.count(":") == 2
-    assert rest == 'kitchen: warning: refused reason="bad crc" sender=hall size=1.23457e+06\n'
+    said = 'reason="bad crc" sender=hall size=1.23457e+06 waiting=hall,attic none=[]'
+    assert rest == f"kitchen: warning: refused {said}\n"
 
 
 @pytest.mark.parametrize("form", ["json", "text"])
