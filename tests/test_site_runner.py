@@ -19,7 +19,6 @@ import zenoh
 
 import laconic as lc
 from laconic.cli import main
-from laconic.cli.agents import _epoch
 from laconic.site.certificates import make_certificates
 from laconic.site.config import Site
 from laconic.site.inbox import Inbox
@@ -346,7 +345,7 @@ def test_on_slots_an_agent_that_was_held_up_asks_where_the_others_are(tmp_path, 
     monkeypatch.setattr("laconic.site.driver._AWAY", 0.3)
     monkeypatch.setattr(Site, "source", lambda self, name, session=None: Stall(20 if name == "bob" else 0, 1.0))
     house = House(tmp_path, NAMES[:2], site='clock = "slotted"\nslot = 0.02')
-    agents = run_all(run, house, progress=0.1, epoch=time.time() // 0.02 * 0.02)
+    agents = run_all(run, house, progress=0.1)
     away = events("was away")
     assert away.agent == "bob" and away.rounds >= 14
     ticks = events("progress", lambda record: record.agent == "bob").round
@@ -358,13 +357,13 @@ def test_on_slots_an_agent_that_was_held_up_asks_where_the_others_are(tmp_path, 
     check_replicas(house.traces())
 
 
-def test_an_agent_whose_clock_went_back_says_so_and_waits(tmp_path, run, events):
+def test_rounds_on_slots_go_on_from_the_checkpoint(tmp_path, run):
     house = House(tmp_path, ("ada",), (), site='clock = "slotted"\nslot = 0.02\ncheckpoint = "disk"')
-    now = time.time()
-    assert run(house, "ada", rounds=5, epoch=now - 3600).join() == 0
-    agent = run(house, "ada", epoch=now)
-    assert events("ahead of the clock").rounds > 100_000
-    assert agent.stop() == 143
+    assert run(house, "ada", rounds=5, trace=tmp_path / "first.npz").join() == 0
+    assert run(house, "ada", rounds=5, trace=tmp_path / "second.npz").join() == 0
+    first, second = (np.load(tmp_path / f"{name}.npz")["rounds"] for name in ("first", "second"))
+    assert first[0] == 1 and len(first) == len(second) == 5
+    assert second[0] > first[-1]
 
 
 def test_on_slots_an_agent_that_returns_is_told_where_the_others_are(tmp_path, run, events):
@@ -496,22 +495,6 @@ def test_mistakes_at_the_command_line_are_one_sentence(tmp_path, capsys):
         out, err = capsys.readouterr()
         assert out == "" and expected in err
         assert err.startswith("laconic: ") and err.count("\n") == 1
-
-
-def test_slots_are_counted_from_the_first_start_of_a_site_with_checkpoints(tmp_path):
-    house = House(tmp_path, ("ada",), (), site='clock = "slotted"\nslot = 0.5\ncheckpoint = "disk"')
-    before = time.time()
-    first = _epoch(house.site)
-    assert before <= first <= time.time()
-    assert _epoch(house.site) == first
-    house.file.write_text(house.file.read_text().replace("slot = 0.5", "slot = 3600"))
-    longer = Site.read(house.file)
-    moved = _epoch(longer)
-    assert _epoch(longer) == moved
-    assert (time.time() - moved) / 3600 >= (time.time() - first) / 0.5  # no round comes twice
-    (tmp_path / "disk" / "epoch.json").write_text("{}")
-    with pytest.raises(ValueError, match=r"epoch.json must hold .* start anew\.$"):
-        _epoch(longer)
 
 
 def test_a_port_that_is_taken_is_one_line_and_may_be_tried_again(tmp_path, capsys):

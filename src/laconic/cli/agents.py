@@ -5,14 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import math
 import os
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from laconic import _validate
-from laconic._files import written_whole
 from laconic.cli.options import Commands, describe, number, one_of, whole
 
 if TYPE_CHECKING:
@@ -54,13 +51,6 @@ def add(commands: Commands) -> None:
     _add_common(parser)
     parser.add_argument("--progress", type=number, default=10.0, metavar="SEC", help="seconds between reports (10)")
     parser.add_argument("--trace", metavar="FILE", help="write what it did to an .npz file when it ends")
-    parser.add_argument(
-        "--epoch",
-        type=number,
-        default=0.0,
-        metavar="SEC",
-        help="on slots: when slot 0 began, in seconds since 1970; the same for all (0)",
-    )
     parser.add_argument("--spare", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--supervised", action="store_true", help=argparse.SUPPRESS)
     parser.set_defaults(command=run_one)
@@ -128,7 +118,6 @@ def run_one(arguments: argparse.Namespace) -> int:
             trace=None if trace is None else Path(trace),
             predictions=arguments.predictions,
             progress=arguments.progress,
-            epoch=arguments.epoch,
             supervised=arguments.supervised,
         )
     except OSError as error:  # a port that is taken, say, which may be free the next time: not nonsense
@@ -173,8 +162,6 @@ def run_all(arguments: argparse.Namespace) -> int:
     options += ["--predictions", arguments.predictions]
     if arguments.rounds is not None:
         options += ["--rounds", arguments.rounds]
-    if site.clock == "slotted":
-        options += ["--epoch", _epoch(site)]
     folder = None if arguments.trace is None else Path(arguments.trace)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -188,32 +175,6 @@ def run_all(arguments: argparse.Namespace) -> int:
     spare = Spare(command(arguments.config, "--spare", *words), tasks)
     logs.setup(form=screen.form, level=arguments.level, stream=screen)
     return Supervisor(commands, screen, spare=spare).run()
-
-
-def _epoch(site: Site) -> float:
-    """When slot 0 began: now, so that a threshold that decays by the round begins where it should.
-
-    If there are checkpoints it is kept beside them: a round that they have seen must not come again.
-    """
-    now = time.time()
-    if site.checkpoint is None:
-        return now
-    file = site.checkpoint / "epoch.json"
-    try:
-        kept = json.loads(file.read_bytes())
-        rounds = math.ceil((now - float(kept["epoch"])) / float(kept["slot"]))
-    except FileNotFoundError:
-        rounds = 0
-    except (ValueError, KeyError, TypeError, ZeroDivisionError, OverflowError):
-        raise ValueError(f"{file} must hold the numbers epoch and slot; move it away to start anew.") from None
-    else:
-        if kept["slot"] == site.slot:
-            return float(kept["epoch"])
-    epoch = now - rounds * site.slot
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with written_whole(file) as writer:
-        writer.write(json.dumps({"epoch": epoch, "slot": site.slot}).encode())
-    return epoch
 
 
 def _check(arguments: argparse.Namespace) -> None:

@@ -326,20 +326,21 @@ class Lockstep(Driver):
 
 
 class Slotted(Driver):
-    """A round is a tick of the wall clock, the same for all: silence is a message, and costs nothing.
+    """A round is a tick of the clock: silence is a message, and costs nothing.
+
+    Ticks of all agents begin at whole multiples of the slot by the wall clock, as well as their clocks agree. From then
+    on they are counted by a clock that nobody sets, so that a wrong date does no harm; which *round* it is the agents
+    find out from each other.
 
     Parameters
     ----------
     slot : float
         Seconds of a round.
-    epoch : float
-        When slot 0 began, in seconds since 1970.
     """
 
-    def __init__(self, *arguments: Any, slot: float, epoch: float = 0.0, **options: Any) -> None:
+    def __init__(self, *arguments: Any, slot: float, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._slot, self._epoch = slot, epoch
-        self._ahead = False  # of the clock, because that went back: nothing to be done but to wait for it
+        self._slot = slot
 
     def _skip(self) -> int:
         return 0  # slots are not samples: how many were learned from is not known
@@ -347,40 +348,22 @@ class Slotted(Driver):
     def _grace(self) -> float:
         return 0.0
 
-    def _now(self) -> int:
-        """The slot that it is."""
-        return math.floor((time.time() - self._epoch) / self._slot)
-
-    def _join(self) -> bool:
-        # First go to where the clock is: edges that open there need not be opened again.
-        self.agent.skip_to(max(self._now() - 1, 0))
-        return super()._join()
-
     def _drive(self) -> None:
-        ticks = 0
+        agent, slot = self.agent, self._slot
+        ticks, due = 0, time.monotonic() + slot - time.time() % slot
         while self._stopped is None and (self.terms.rounds is None or ticks < self.terms.rounds):
-            slot = self._now()
-            behind = slot - 1 - self.agent.round
-            if behind >= 0:
-                self._ahead = False
-                if behind * self._slot > _AWAY and self.agent.round:
-                    self._return(slot)
-                if self.agent.ready:
-                    if self.source.ended:
-                        break
-                    self.agent.skip_to(slot - 1)
-                    self._round(self.source.next())
-                    ticks += 1
-            elif -behind * self._slot > _AWAY and not self._ahead:
-                self._ahead = True
-                self._alert("ahead of the clock", rounds=-1 - behind)
-                self._note(logging.ERROR, "ahead of the clock", rounds=-1 - behind)
-            due = self._epoch + (slot + 1) * self._slot
-            self._wait(min(max(due - time.time(), 0.0), _BEAT))
-
-    def _return(self, slot: int) -> None:
-        """The process was stopped, or the machine slept: ask the others where they are."""
-        self._note(logging.WARNING, "was away", rounds=slot - 1 - self.agent.round)
-        self.agent.skip_to(slot - 1)
-        self.agent.rejoin()
-        self._send()
+            now = time.monotonic()
+            if now < due:
+                self._wait(min(due - now, _BEAT))
+                continue
+            missed = int((now - due) / slot)
+            due += (missed + 1) * slot
+            if missed * slot > _AWAY:
+                self._note(logging.WARNING, "was away", rounds=missed)
+            agent.skip_to(agent.round + missed)
+            if agent.ready:
+                if self.source.ended:
+                    break
+                self._round(self.source.next())
+                ticks += 1
+            self._send()

@@ -36,7 +36,6 @@ def run_agent(
     trace: Path | None = None,
     predictions: float = 10.0,
     progress: float = 10.0,
-    epoch: float = 0.0,
     supervised: bool = False,
     news: Inbox | None = None,
 ) -> int:
@@ -54,8 +53,6 @@ def run_agent(
         Publish at most so many predictions a second; 0 for none.
     progress : float
         Seconds between two lines that tell how far it is.
-    epoch : float
-        When slot 0 began, in seconds since 1970; the same for all agents.
     supervised : bool
         Also stop when standard input ends, which it does when a supervisor is gone.
     news : Inbox, optional
@@ -87,7 +84,7 @@ def run_agent(
         stack.callback(source.close)
         parts = (agent, link, source, news, link.publish, tally, terms, record)
         driver: Driver
-        driver = Lockstep(*parts) if site.clock == "lockstep" else Slotted(*parts, slot=site.slot, epoch=epoch)
+        driver = Lockstep(*parts) if site.clock == "lockstep" else Slotted(*parts, slot=site.slot)
         _log.info("started", extra={"agent": name, "round": agent.round, "pid": os.getpid()})
         try:
             stopped = driver.run()
