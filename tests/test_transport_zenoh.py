@@ -225,6 +225,24 @@ def test_a_hung_agent_is_gone_after_the_lease_and_comes_back(site, processes):
     assert hall.take(50) == [Received("kitchen", data) for data in HELLO]
 
 
+def test_while_a_neighbour_is_hung_with_much_to_hear_the_others_are_heard(site, processes):
+    edges = [("kitchen", "hall"), ("attic", "hall")]
+    hall, attic = (site(name, edges, lease=0.5) for name in ("hall", "attic"))
+    assert hall.next() == Connected("attic") and attic.next() == Connected("hall")
+    process = processes("kitchen", site.where["kitchen"], "hall", site.where["hall"], 0.5)
+    assert hall.next() == Connected("kitchen")
+    hall.take(50)
+    process.send_signal(signal.SIGSTOP)
+    started = time.monotonic()
+    for _ in range(16):  # more than the system keeps for a process that does not read
+        hall.send(bytes(1 << 20), "kitchen")
+    assert hall.next() == Disconnected("kitchen")
+    attic.send(b"still here")
+    assert hall.next() == Received("attic", b"still here")
+    assert time.monotonic() - started < 4.5  # zenoh alone would wait for 5 seconds, and then be deaf for 10
+    assert attic.news.empty()
+
+
 def test_an_agent_that_computes_for_longer_than_the_lease_is_not_taken_for_dead(site, processes):
     edges = [("kitchen", "hall")]
     hall = site("hall", edges, lease=0.8)

@@ -31,6 +31,7 @@ from laconic.transport.zenoh_settings import (
     endpoints_to_connect,
     session_settings,
 )
+from laconic.transport.zenoh_sockets import stop_lingering
 
 __all__ = ["Security", "ZenohLink", "load_zenoh"]
 
@@ -147,6 +148,9 @@ class ZenohLink:
 
     def _declare(self) -> None:
         session, liveliness = self.session, self.session.liveliness()
+        with contextlib.suppress(AttributeError):  # zenoh before 1.8 does not tell of its links
+            listen = session.info.declare_link_events_listener
+            self._declared.append(listen(self._direct(lambda _: stop_lingering()), history=True))
         for other in self.neighbours:
             receive = self._direct(self._receiver(other))
             for key in (f"{self.site}/{other}/say", f"{self.site}/{other}/to/{self.name}"):

@@ -87,7 +87,13 @@ def session_settings(
             },
             "link": {
                 "protocols": ["tcp" if tls is None else "tls"],
-                "tx": {"lease": milliseconds, "keep_alive": 4},
+                "tx": {
+                    "lease": milliseconds,
+                    "keep_alive": 4,
+                    # While somebody waits to send to a neighbour that does not read, nobody else is heard: that must
+                    # end before these are taken for gone.
+                    "queue": {"congestion_control": {"block": {"wait_before_close": 500 * milliseconds}}},
+                },
                 "rx": {"max_message_size": _LARGEST},
             },
             "shared_memory": {"enabled": False},
