@@ -169,7 +169,7 @@ class Agent:
             raise _bad_sample()
         return prediction
 
-    def learn(self, x: object, y: float) -> Info:
+    def learn(self, x: object, y: float | None) -> Info:
         """One round: end the last one, predict, learn, speak. A label that is NaN or None is missing.
 
         Raises
@@ -181,11 +181,8 @@ class Agent:
         Diverged
             If the model left all bounds.
         """
-        label = math.nan if y is None else float(y)
-        if math.isinf(label):
-            raise ValueError(f"y must be finite, or NaN where it is missing; got {y!r}.")
         self._ledger.take(x)
-        return self._round(label)
+        return self._round(_label(y))
 
     def idle(self) -> Info:
         """A round without a sample: the model follows the neighbours, and the ridge, but learns nothing new."""
@@ -504,6 +501,20 @@ class Agent:
             return False
         self.restore(state)
         return True
+
+
+def _label(y: object) -> float:
+    if y is None:
+        return math.nan
+    if isinstance(y, (str, bytes)):  # float would read it
+        raise ValueError(f"y must be a number, or NaN where it is missing; got {y!r}.")
+    try:
+        label = float(y)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise ValueError(f"y must be a number, or NaN where it is missing; got {y!r}.") from None
+    if math.isinf(label):
+        raise ValueError(f"y must be finite, or NaN where it is missing; got {y!r}.")
+    return label
 
 
 def _check_name(what: str, name: object) -> str:

@@ -177,7 +177,9 @@ class Dialogue:
         self.refusals[reason] += 1
         count = self.refusals[reason]
         if count & (count - 1) == 0:
-            log.warning("refused: %s", reason, extra={"agent": self.name, "sender": sender, "count": count})
+            # Repetitions are part of every repair; the rest should make somebody look.
+            level = logging.DEBUG if reason == "replayed" else logging.WARNING
+            log.log(level, "refused: %s", reason, extra={"agent": self.name, "sender": sender, "count": count})
 
     def hear(self, neighbour: Neighbour, statement: Statement) -> None:
         """A difference, a model, or silence."""

@@ -25,6 +25,8 @@ from laconic.site.supervisor import DIVERGED, ENDED, heard
 from laconic.transport.link import Event
 from laconic.transport.zenoh import Security, ZenohLink
 
+_HEARTBEAT = 10.0  # seconds of silence on slots after which an agent says that it is
+
 _log = logging.getLogger(__name__)
 
 
@@ -109,6 +111,7 @@ def make_agent(site: Site, name: str) -> Agent:
         n_agents=site.n_agents,
         clock=site.clock,
         dtype=site.model.dtype,
+        heartbeat=max(1, round(_HEARTBEAT / site.slot)),
     )
 
 
