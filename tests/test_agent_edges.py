@@ -193,7 +193,6 @@ def test_an_old_farewell_does_not_close_the_edge_again(leaver, features):
 
 
 @pytest.mark.parametrize("leaver", ["ann", "cid"])
-@pytest.mark.xfail(strict=True, reason="a doubled farewell shuts an edge that has come back and is about to open")
 def test_a_doubled_farewell_while_the_edge_is_opening(leaver, features):
     agents = make_team(puppet(THREE_BITS), features, TRIANGLE)
     other = {"ann": "cid", "cid": "ann"}[leaver]
@@ -210,9 +209,6 @@ def test_a_doubled_farewell_while_the_edge_is_opening(leaver, features):
     check_invariants(agents)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="who is alone changes its broadcast without counting, so that nobody asks for it"
-)
 def test_what_was_learned_alone_is_told_to_who_comes(features):
     """ann learns a round without any neighbours, and then has ben again."""
     agents = make_team(puppet(THREE_BITS), features, ["ann-ben"])

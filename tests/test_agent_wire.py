@@ -173,7 +173,7 @@ def test_packing(bits, data):
 
 counts = st.integers(0, 2**48 - 1)
 positions = st.builds(Position, counts, counts, counts)
-vectors = st.lists(st.floats(-1e300, 1e300), min_size=4, max_size=4).map(np.array)
+vectors = st.lists(st.floats(-1e15, 1e15), min_size=4, max_size=4).map(np.array)
 
 
 def same(one, two):
@@ -532,7 +532,6 @@ def test_numbers_that_would_overflow(dtype, features, caplog):
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("place", ["broadcast", "total", "vector"])
-@pytest.mark.xfail(strict=True, reason="a snapshot's numbers need only be finite, so that sums and duals overflow")
 def test_snapshots_that_would_overflow(place, dtype, features, caplog):
     stage = Stage(features, dtype=dtype)
     n, most = features.n_features, 0.9 * np.finfo(dtype).max

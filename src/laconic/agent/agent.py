@@ -213,6 +213,7 @@ class Agent:
         sent, outside, scale = ledger.speak(t) if self._speaks else (False, 0, 0.0)
         dialogue.round = t
         dialogue.moment += 1
+        dialogue.sequence += sent
         sent = sent and dialogue.degree > 0
         if dialogue.degree and self._speaks:
             self._say(sent, scale)
@@ -232,7 +233,6 @@ class Agent:
     def _say(self, sent: bool, scale: float) -> None:
         dialogue, degree = self._dialogue, self._dialogue.degree
         if sent:
-            dialogue.sequence += 1
             if self._ledger.dense:
                 data = self._wire.dense(dialogue.position, degree, self._ledger.said(0))
             else:

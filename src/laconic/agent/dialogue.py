@@ -399,6 +399,7 @@ class Dialogue:
         if farewell.epoch != neighbour.epoch or farewell.header.position < neighbour.position:
             raise Refusal("replayed")
         neighbour.forget()
+        neighbour.epoch += 1  # so that the same farewell, should it come twice, is an old one
         neighbour.stage = Stage.GONE
         self.refresh()
         if self.rejoining:

@@ -46,6 +46,7 @@ _SCALE = struct.Struct("<f")
 _LEAST = _START.size + 4 + _CHECKSUM.size
 _ONE_BYTE = [bytes((value,)) for value in range(128)]
 _COUNT_LIMIT = 1 << 48  # no counter of an honest agent gets there, and sums of rounds stay exact in a float64
+_MODEL_LIMIT, _SUM_LIMIT = 1e15, 1e30  # a model beyond that has diverged; its sum over all rounds fits in a float32
 _SCALE_FOLLOWS = 128
 _REJOINING, _LIVE, _MEMORY, _REPLICA, _VECTOR, _REPEATED = 1, 2, 4, 8, 16, 32
 _WHOLE, _CONFIRM = 1, 2
@@ -319,7 +320,7 @@ class Wire:
         if kind is Kind.DENSE:
             if body[at] != self._width or self._bits:
                 raise Refusal("dimension")
-            (model,) = self._read_vectors(body, at + 1, self._dtype)
+            (model,) = self._read_vectors(body, at + 1, False)
             return Statement(header, model)
         if kind is Kind.SILENCE:
             return _whole(Statement(header), body, at)
@@ -354,12 +355,12 @@ class Wire:
             raise Refusal("dimension")
         (epoch, *counts), at = _read_counts(body, at + 2, 7)
         held, asked = Position(*counts[:3]), Position(*counts[3:])
-        kinds: list[np.dtype[np.float64]] = [self._dtype, _DOUBLE]
+        sums = [False, True]
         if flags & _REPLICA:
-            kinds += [self._dtype, _DOUBLE]
+            sums += [False, True]
         if flags & _VECTOR:
-            kinds.append(_DOUBLE)
-        vectors = self._read_vectors(body, at, *kinds)
+            sums.append(True)
+        vectors = self._read_vectors(body, at, *sums)
         vector = vectors.pop() if flags & _VECTOR else None
         replica, replica_total = vectors[2:] if flags & _REPLICA else (None, None)
         edge = Edge(epoch, bool(flags & _LIVE), bool(flags & _MEMORY), vector)
@@ -368,14 +369,15 @@ class Wire:
             header, to, rejoining, repeated, vectors[0], vectors[1], held, asked, replica, replica_total, edge
         )
 
-    def _read_vectors(self, body: bytes, at: int, *kinds: np.dtype[np.float64]) -> list[Array]:
-        """Vectors of finite numbers, and nothing after them."""
+    def _read_vectors(self, body: bytes, at: int, *sums: bool) -> list[Array]:
+        """Models and ``sums``, nothing after them, and all finite enough to stay so when they are added up."""
+        kinds = [_DOUBLE if is_sum else self._dtype for is_sum in sums]
         if len(body) - at != self._n_features * sum(kind.itemsize for kind in kinds):
             raise Refusal("dimension")
         vectors = []
-        for kind in kinds:
+        for kind, is_sum in zip(kinds, sums, strict=True):
             vector = np.frombuffer(body, dtype=kind, count=self._n_features, offset=at)
-            if not np.isfinite(vector).all():
+            if not (np.abs(vector) <= (_SUM_LIMIT if is_sum else _MODEL_LIMIT)).all():
                 raise Refusal("not finite")
             vectors.append(vector)
             at += vector.nbytes
