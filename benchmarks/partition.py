@@ -1,0 +1,463 @@
+"""What becomes of agents whose network is cut: ``python benchmarks/partition.py``, as root, on Linux.
+
+Each agent has a host of its own: a network namespace with one cable to a switch. The switch then drops, without a word,
+what goes from one group of hosts to the other, and lets it pass again; later it loses packets at random. Who looks at
+the agents' checkpoints sees how soon every edge is live again and every replica equal to its origin, whether each side
+went on in every slot, and what that did to the error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import json
+import os
+import platform
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from laconic.agent.checkpoint import AgentState, read_checkpoint
+
+INPUTS = 5
+FREQUENCIES = 50
+SAMPLES = 4000
+PORT = 7447
+_COUNT = itertools.count()
+
+
+class Unavailable(RuntimeError):
+    """Hosts cannot be made here, and why."""
+
+
+def run(*command: str) -> str:
+    """What a command prints; RuntimeError with its complaint if it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def need_tools() -> None:
+    """Have ``ip`` and ``nft``, installed if possible."""
+    if not sys.platform.startswith("linux"):
+        raise Unavailable("network namespaces are Linux's.")
+    if os.geteuid():
+        raise Unavailable("only root may make network namespaces.")
+    missing = [package for tool, package in (("ip", "iproute2"), ("nft", "nftables")) if not shutil.which(tool)]
+    if missing:
+        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        with contextlib.suppress(FileNotFoundError):
+            subprocess.run(["apt-get", "install", "-yq", *missing], env=environment, capture_output=True, check=False)
+    for tool in ("ip", "nft"):
+        if not shutil.which(tool):
+            raise Unavailable(f"there is no {tool} here, and it could not be installed.")
+
+
+class Hosts:
+    """Hosts on one switch, each a network namespace; all are gone afterwards.
+
+    Parameters
+    ----------
+    names : iterable of str
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        need_tools()
+        self._prefix = f"laconic{os.getpid()}-{next(_COUNT)}"
+        self.names = tuple(names)
+        self.addresses = {name: f"10.77.0.{k}" for k, name in enumerate(self.names, 1)}
+        self._made: list[str] = []
+        try:
+            self._make()
+        except RuntimeError as error:
+            self.close()
+            raise Unavailable(f"hosts cannot be made here: {error}") from None
+        except BaseException:
+            self.close()
+            raise
+
+    def space(self, name: str) -> str:
+        """The namespace of a host."""
+        return f"{self._prefix}-{name}"
+
+    def _make(self) -> None:
+        self._switch = self.space("switch")
+        for space in (self._switch, *map(self.space, self.names)):
+            run("ip", "netns", "add", space)
+            self._made.append(space)
+        switch = ("ip", "-n", self._switch, "link")
+        run(*switch, "add", "bridge0", "type", "bridge")
+        run(*switch, "set", "bridge0", "up")
+        for k, name in enumerate(self.names):
+            host = ("ip", "-n", self.space(name))
+            run(*switch, "add", f"port{k}", "type", "veth", "peer", "name", "eth0", "netns", self.space(name))
+            run(*switch, "set", f"port{k}", "master", "bridge0", "up")
+            run(*host, "address", "add", f"{self.addresses[name]}/24", "dev", "eth0")
+            run(*host, "link", "set", "eth0", "up")
+            run(*host, "link", "set", "lo", "up")
+        self._rule("add", "table", "bridge", "laconic")
+        self._rule("add", "chain", "bridge", "laconic", "cut", "{ type filter hook forward priority 0 ; }")
+
+    def _rule(self, *words: str) -> None:
+        run("ip", "netns", "exec", self._switch, "nft", " ".join(words))
+
+    def command(self, name: str, *words: str) -> list[str]:
+        """A command as it runs on a host."""
+        return ["ip", "netns", "exec", self.space(name), *words]
+
+    def cut(self, group: Iterable[str]) -> None:
+        """Drop all that goes between this group and the others."""
+        inside = ", ".join(f'"port{self.names.index(name)}"' for name in group)
+        for here, there in (("iifname", "oifname"), ("oifname", "iifname")):
+            self._rule("add rule bridge laconic cut", f"{here} {{ {inside} }}", f"{there} != {{ {inside} }}", "drop")
+
+    def lose(self, share: float) -> None:
+        """Drop this share of all packets, at random."""
+        self._rule("add rule bridge laconic cut", f"numgen random mod 10000 < {round(10_000 * share)} drop")
+
+    def heal(self) -> None:
+        """Let everything pass."""
+        self._rule("flush chain bridge laconic cut")
+
+    def close(self) -> None:
+        """Take all of it away."""
+        while self._made:
+            with contextlib.suppress(RuntimeError):
+                run("ip", "netns", "delete", self._made.pop())
+
+    def __enter__(self) -> Hosts:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def graph(names: tuple[str, ...]) -> list[tuple[str, str]]:
+    """A ring with chords to the opposite side."""
+    n = len(names)
+    ring = {tuple(sorted((names[k], names[(k + 1) % n]))) for k in range(n)}
+    chords = {tuple(sorted((names[k], names[(k + n // 2) % n]))) for k in range(0, n, 2)} if n > 3 else set()
+    return sorted(ring | chords)  # type: ignore[arg-type]
+
+
+def labels(k: int) -> tuple[np.ndarray, np.ndarray]:
+    """What the agent of number ``k`` learns from, again and again."""
+    X = np.random.default_rng((7, k)).uniform(size=(SAMPLES, INPUTS))
+    noise = np.random.default_rng((8, k)).normal(scale=0.1, size=SAMPLES)
+    return X, np.sin(3 * X[:, 0]) + X[:, 1] + noise
+
+
+def write_site(folder: Path, hosts: Hosts, *, slot: float) -> Path:
+    """The file of a site with one agent on each host."""
+    lines = [
+        f"[site]\nname = 'hosts'\nclock = 'slotted'\nslot = {slot}",
+        "checkpoint = 'checkpoints'\ncheckpoint_every = 1\npatience = 20.0",
+        f"[model]\nkernel = 'gaussian'\nn_inputs = {INPUTS}\nn_frequencies = {FREQUENCIES}\nbandwidth = 1.0\nseed = 0",
+        "[learner]\nalgorithm = 'qcodkla'\nrho = 0.5\neta = 5.0",
+        "[channel]\nalpha = 1.0\nbeta = 0.99\nbits = 3",
+        f"[network]\nedges = {json.dumps(graph(hosts.names))}",
+    ]
+    for k, name in enumerate(hosts.names):
+        np.savetxt(folder / f"{name}.csv", np.column_stack(labels(k)), delimiter=",", fmt="%.17g")
+        source = f"{{ kind = 'file', path = '{name}.csv', loop = true }}"
+        lines.append(f"[agents.{name}]\nlisten = 'tcp/{hosts.addresses[name]}:{PORT}'\nsource = {source}")
+    path = folder / "site.toml"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@contextlib.contextmanager
+def agents(hosts: Hosts, site: Path) -> Iterator[dict[str, subprocess.Popen[bytes]]]:
+    """An agent on each host; stopped together at the end, and killed if that does not help."""
+    processes: dict[str, subprocess.Popen[bytes]] = {}
+    try:
+        for name in hosts.names:
+            words = ["-m", "laconic", "agent", "--config", str(site), "--name", name]
+            words += ["--trace", str(site.parent / f"{name}.npz")]
+            with (site.parent / f"{name}.log").open("ab") as log:
+                processes[name] = subprocess.Popen(
+                    hosts.command(name, sys.executable, *words), stdout=log, stderr=log, stdin=subprocess.DEVNULL
+                )
+        yield processes
+        for process in processes.values():
+            process.send_signal(signal.SIGTERM)
+        for process in processes.values():
+            process.wait(20)
+    finally:
+        for process in processes.values():
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+
+
+@dataclass
+class Watch:
+    """Reads the agents' checkpoints, and compares what they believe of each other with what was said.
+
+    Attributes
+    ----------
+    states : dict
+        The latest checkpoint of each agent.
+    wrong : int
+        How many times a replica was not what its origin had said.
+    duals : dict
+        Of a round that has ended: the dual of each agent.
+    """
+
+    folder: Path
+    names: tuple[str, ...]
+    states: dict[str, AgentState] = field(default_factory=dict)
+    wrong: int = 0
+    compared: int = 0
+    duals: dict[int, dict[str, np.ndarray]] = field(default_factory=dict)
+    _said: dict[tuple[str, int, int], bytes] = field(default_factory=dict)
+    _seen: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def look(self) -> None:
+        """Read what is new."""
+        for name in self.names:
+            path = self.folder / f"{name}.checkpoint"
+            try:
+                about = path.stat()
+                if self._seen.get(name) == (about.st_ino, about.st_mtime_ns):
+                    continue
+                state = read_checkpoint(path)
+            except (FileNotFoundError, ValueError):  # just being replaced
+                continue
+            if state is None:
+                continue
+            self._seen[name] = about.st_ino, about.st_mtime_ns
+            self.states[name] = state
+            life, sequence, _ = state.about["position"]
+            self._said[name, life, sequence] = state.arrays["said"][0].tobytes()
+            self.duals.setdefault(state.about["finished"], {})[name] = state.arrays["duals"]
+        for state in self.states.values():
+            for k, (other, known) in enumerate(state.about["neighbours"].items(), 1):
+                life, sequence, _ = known["position"]
+                said = self._said.get((other, life, sequence))
+                if said is not None:
+                    self.compared += 1
+                    self.wrong += said != state.arrays["said"][k].tobytes()
+
+    def rounds(self) -> dict[str, int]:
+        """The round of each agent."""
+        return {name: state.about["position"][2] for name, state in self.states.items()}
+
+    def stages(self) -> dict[tuple[str, str], str]:
+        """Where each edge stands, at either end."""
+        return {
+            (name, other): known["stage"]
+            for name, state in self.states.items()
+            for other, known in state.about["neighbours"].items()
+        }
+
+    def exact(self, since: dict[str, int] | None = None) -> bool:
+        """Whether all edges are live, and each replica is what its origin said last, or said after ``since``."""
+        if len(self.states) < len(self.names):
+            return False
+        for state in self.states.values():
+            for k, (other, known) in enumerate(state.about["neighbours"].items(), 1):
+                life, sequence, round = known["position"]
+                said = self._said.get((other, life, sequence))
+                if known["stage"] != "live" or said != state.arrays["said"][k].tobytes():
+                    return False
+                latest = [life, sequence] == self.states[other].about["position"][:2]
+                if not latest and not (since and round > since[other]):
+                    return False
+        return True
+
+    def wait(self, seconds: float) -> None:
+        """Go on looking for so long."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            self.look()
+            time.sleep(0.01)
+
+    def until_exact(self, limit: float, since: dict[str, int] | None = None) -> float:
+        """Seconds until all is exact; infinite if that takes longer than ``limit``."""
+        begun = time.monotonic()
+        while time.monotonic() < begun + limit:
+            self.look()
+            if self.exact(since):
+                return time.monotonic() - begun
+            time.sleep(0.005)
+        return np.inf
+
+    def imbalance(self, first: int, last: int) -> tuple[float, int]:
+        """The sum of all duals, over the largest of them, at worst; and in how many rounds that was seen.
+
+        Of rounds in this range of which the checkpoints of all agents were seen.
+        """
+        worst, count = 0.0, 0
+        for round, found in self.duals.items():
+            if first <= round <= last and len(found) == len(self.names):
+                worst, count = max(worst, total_of_duals(list(found.values()))), count + 1
+        return worst, count
+
+
+def total_of_duals(duals: list[np.ndarray]) -> float:
+    """The largest entry of the sum of all duals, over the largest entry of any."""
+    rows = np.array(duals, dtype=np.float64)
+    return float(np.abs(rows.sum(axis=0)).max() / np.abs(rows).max())
+
+
+def errors(folder: Path, names: tuple[str, ...], spans: dict[str, dict[str, tuple[int, int]]]) -> dict[str, Any]:
+    """Of each span of rounds: the mean square error, and how many of its rounds each agent learned in."""
+    found: dict[str, Any] = {}
+    for title, span in spans.items():
+        squares, learned = [], {}
+        for k, name in enumerate(names):
+            with np.load(folder / f"{name}.npz") as record:
+                rounds, predictions = record["rounds"], record["predictions"]
+            sampled = ~np.isnan(predictions)
+            truth = labels(k)[1][(np.cumsum(sampled) - 1) % SAMPLES]
+            first, last = span[name]
+            inside = sampled & (rounds > first) & (rounds <= last)
+            squares.append((predictions[inside] - truth[inside]) ** 2)
+            learned[name] = int(inside.sum())
+        found[title] = {"mean_square_error": float(np.mean(np.concatenate(squares))), "learned": learned}
+    return found
+
+
+def count_logged(folder: Path, names: tuple[str, ...], event: str) -> int:
+    """How many log lines tell of an event."""
+    return sum(len(re.findall(rf'"{event}"', (folder / f"{name}.log").read_text())) for name in names)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--hosts", type=int, default=6)
+    parser.add_argument("--slot", type=float, default=0.05, help="seconds of a round")
+    parser.add_argument("--before", type=float, default=15.0, help="seconds before the partition")
+    parser.add_argument("--cut", type=float, default=30.0, help="seconds of the partition")
+    parser.add_argument("--after", type=float, default=15.0, help="seconds after it")
+    parser.add_argument("--lossy", type=float, default=20.0, help="seconds with loss")
+    parser.add_argument("--loss", type=float, default=0.05, help="share of packets lost in that time")
+    parser.add_argument("--keep", type=Path, help="folder to leave logs and records in")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "partition.json")
+    options = parser.parse_args()
+    # In memory if possible: a checkpoint a round, of every agent, is for the onlooker, and not what is measured.
+    shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    names = tuple(f"host{k}" for k in range(options.hosts))
+    group = names[: len(names) // 2]
+    with tempfile.TemporaryDirectory(dir=shared) as folder, Hosts(names) as hosts:
+        try:
+            report = measure(Path(folder), hosts, group, options)
+        finally:
+            if options.keep:
+                shutil.copytree(folder, options.keep, dirs_exist_ok=True)
+    machine = {"machine": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version()}
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(json.dumps({**machine, **report}, indent=1) + "\n")
+    print(f"\nwritten to {options.out}")
+
+
+def measure(folder: Path, hosts: Hosts, group: tuple[str, ...], options: argparse.Namespace) -> dict[str, Any]:
+    """The whole story, told as it goes."""
+    names, slot = hosts.names, options.slot
+    site = write_site(folder, hosts, slot=slot)
+    watch = Watch(folder / "checkpoints", names)
+    marks: list[tuple[str, float, dict[str, int], int]] = []
+    settled = round(2 / slot)  # rounds after which an edge that was opened is in order
+
+    def mark(title: str) -> None:
+        watch.look()
+        marks.append((title, time.monotonic(), watch.rounds(), count_logged(folder, names, "disconnected")))
+
+    edges = graph(names)
+    crossing = sum((a in group) != (b in group) for a, b in edges)
+    print(f"{len(names)} hosts, {len(edges)} edges, {crossing} of them between the groups; slots of {slot} s")
+    with agents(hosts, site):
+        started = watch.until_exact(60)
+        print(f"started: all edges live and replicas exact after {started:.1f} s", flush=True)
+        mark("before")
+        watch.wait(options.before)
+        hosts.cut(group)
+        mark("partition")
+        begun = time.monotonic()
+        while time.monotonic() < begun + options.cut and any(
+            stage == "live" for (a, b), stage in watch.stages().items() if (a in group) != (b in group)
+        ):
+            watch.wait(0.01)
+        noticed = time.monotonic() - begun
+        watch.wait(begun + options.cut - time.monotonic())
+        apart = sum(stage == "live" for stage in watch.stages().values())
+        print(
+            f"cut: edges between the groups suspended after {noticed:.1f} s; "
+            f"{apart} of {2 * (len(edges) - crossing)} ends of the others live at the end",
+            flush=True,
+        )
+        hosts.heal()
+        mark("healed")
+        repaired = watch.until_exact(60, watch.rounds())
+        print(f"healed: all edges live and replicas exact after {repaired:.2f} s", flush=True)
+        watch.wait(options.after - repaired)
+        mark("loss")
+        hosts.lose(options.loss)
+        watch.wait(options.lossy)
+        hosts.heal()
+        mark("no loss")
+        clean = watch.until_exact(60, watch.rounds())
+        print(f"no loss any more: all edges live and replicas exact after {clean:.2f} s", flush=True)
+        watch.wait(5.0 + 1.0)
+        mark("end")
+    watch.look()  # at what the agents left when they were stopped, all at once
+    last = [state.about["finished"] for state in watch.states.values()]
+    stopped = {
+        "exact": watch.exact(),
+        "sum_of_duals": total_of_duals([s.arrays["duals"] for s in watch.states.values()]),
+    }
+    balances = {
+        title: watch.imbalance(max(marks[k][2].values()) + settled, min(marks[k + 1][2].values()))
+        for k, title in ((0, "before"), (2, "healed"), (4, "no loss"))
+    }
+    spans = {
+        title: {name: (rounds[name], marks[k + 1][2][name]) for name in names}
+        for k, (title, _, rounds, _) in enumerate(marks[:-1])
+    }
+    phases = errors(folder, names, spans)
+    print(f"\n{'':<12}{'seconds':>8}{'slots':>7}{'rounds learned':>16}{'error':>9}{'disconnected':>14}")
+    for (title, at, _, gone), (_, until, _, later) in itertools.pairwise(marks):
+        phase, seconds = phases[title], until - at
+        phase |= {"seconds": seconds, "slots": seconds / slot, "disconnected": later - gone}
+        learned = phase["learned"].values()
+        counts = f"{min(learned)} to {max(learned)}"
+        error = phase["mean_square_error"]
+        print(f"{title:<12}{seconds:>8.1f}{seconds / slot:>7.0f}{counts:>16}{error:>9.4f}{later - gone:>14}")
+    print(f"\nreplicas compared with what their origin said: {watch.compared}, of which {watch.wrong} differed")
+    for title, (worst, count) in balances.items():
+        print(f"sum of duals over the largest, {title}: at most {worst:.1e} in {count} rounds")
+    how = "exact" if stopped["exact"] else "not exact"
+    print(
+        f"stopped together after rounds {min(last)} to {max(last)}: replicas {how}, "
+        f"sum of duals {stopped['sum_of_duals']:.1e} of the largest"
+    )
+    return {
+        "hosts": len(names),
+        "edges": len(edges),
+        "between": crossing,
+        "slot": slot,
+        "loss": options.loss,
+        "seconds_until_suspended": noticed,
+        "seconds_until_exact": {"healed": repaired, "no loss": clean},
+        "replicas": {"compared": watch.compared, "wrong": watch.wrong},
+        "sum_of_duals": {title: {"worst": worst, "rounds": count} for title, (worst, count) in balances.items()},
+        "stopped": stopped,
+        "phases": phases,
+    }
+
+
+if __name__ == "__main__":
+    main()
