@@ -12,7 +12,8 @@ from laconic.agent.dialogue import Dialogue
 from laconic.cli import main
 from laconic.transport.faults import _DRAWERS, check, draw_schedule, shrink
 from laconic.transport.faults import LEARNERS as FAULTY
-from laconic.transport.virtual import Crash, Delay, Duplication, Loss, Partition, VirtualNetwork
+from laconic.transport.trouble import Crash, Delay, Duplication, Loss, Partition
+from laconic.transport.virtual import VirtualNetwork
 
 
 @pytest.mark.parametrize("block", range(10))

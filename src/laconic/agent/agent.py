@@ -18,6 +18,7 @@ from laconic._validate import Array
 from laconic.agent.checkpoint import AgentState, read_checkpoint, write_checkpoint
 from laconic.agent.dialogue import Dialogue, Message
 from laconic.agent.ledger import Ledger
+from laconic.agent.memory import recall, remember
 from laconic.agent.neighbour import Neighbour, Stage
 from laconic.agent.wire import Position, Wire, fingerprint, identity
 from laconic.engine import Diverged, kernels
@@ -424,71 +425,11 @@ class Agent:
 
     def state(self) -> AgentState:
         """All that the agent needs to go on, as plain values and copies of arrays."""
-        dialogue, ledger = self._dialogue, self._ledger
-        n = ledger.n_features
-        neighbours = {
-            name: {
-                "position": list(other.position),
-                "degree": other.degree,
-                "stage": other.stage.value,
-                "epoch": other.epoch,
-                "memory": other.memory,
-            }
-            for name, other in dialogue.neighbours.items()
-        }
-        zero = np.zeros(n)
-        arrays = {
-            "weights": ledger.weights.copy(),
-            "duals": ledger.duals.copy(),
-            "pull": ledger.pull.copy(),
-            "said": ledger.rows[kernels.SAID :, :n].copy(),
-            "sums": ledger.sums[:, :n].copy(),
-            "edges": np.array([zero if o.vector is None else o.vector for o in dialogue.neighbours.values()]).reshape(
-                -1, n
-            ),
-        }
-        about = {
-            "name": self.name,
-            "fingerprint": self._wire.mark,
-            "position": list(dialogue.position),
-            "finished": dialogue.finished,
-            "largest": float(ledger.numbers[kernels.LARGEST]),
-            "neighbours": neighbours,
-            "recent": [[list(position), spoken, data.hex()] for position, spoken, data in dialogue.recent],
-        }
-        return AgentState(about, arrays)
+        return remember(self._dialogue)
 
     def restore(self, state: AgentState) -> None:
         """Be where ``state`` was taken; neighbours that it does not know are new, others that it knows are dropped."""
-        about, arrays = state.about, state.arrays
-        if about["name"] != self.name:
-            raise ValueError(f"state belongs to agent {about['name']!r}, not to {self.name!r}.")
-        if about["fingerprint"] != self._wire.mark:
-            raise ValueError("state comes from an agent with other features, learner, channel or number of agents.")
-        dialogue, ledger = self._dialogue, self._ledger
-        dialogue.life, dialogue.sequence, dialogue.round = about["position"]
-        dialogue.finished = about["finished"]
-        dialogue.recent.clear()
-        dialogue.recent.extend((Position(*at), spoken, bytes.fromhex(data)) for at, spoken, data in about["recent"])
-        ledger.numbers[kernels.LARGEST] = about["largest"]
-        ledger.weights[:], ledger.duals[:], ledger.pull[:] = arrays["weights"], arrays["duals"], arrays["pull"]
-        ledger.adopt(0, arrays["said"][0], arrays["sums"][0])
-        for number, (name, kept) in enumerate(about["neighbours"].items(), 1):
-            other = dialogue.neighbours.get(name)
-            if other is not None:
-                ledger.adopt(other.index, arrays["said"][number], arrays["sums"][number])
-                other.position, other.degree = Position(*kept["position"]), kept["degree"]
-                other.stage, other.epoch, other.memory = Stage(kept["stage"]), kept["epoch"], kept["memory"]
-                vector = arrays["edges"][number - 1]
-                other.vector = vector.copy() if vector.any() else None
-        for name, other in dialogue.neighbours.items():
-            if name not in about["neighbours"]:
-                other.stage = Stage.OPENING
-                other.forget()
-        dialogue.restored = True
-        dialogue.listen_to_the_living()
-        if set(about["neighbours"]) != set(dialogue.neighbours):
-            dialogue.settle()
+        recall(self._dialogue, state)
 
     def save(self, path: str | Path) -> None:
         """Write the state to a file, whole or not at all; the file before it is kept beside it as ``.previous``."""

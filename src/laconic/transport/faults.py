@@ -30,19 +30,8 @@ from laconic.features import RandomFeatures
 from laconic.learners import DOKL, ODKLA, QCODKLA, RFFDOKL, Learner
 from laconic.learners.base import ADMM
 from laconic.network import Network
-from laconic.transport.virtual import (
-    PATIENCE,
-    Corruption,
-    Crash,
-    Delay,
-    Duplication,
-    Fault,
-    Loss,
-    Partition,
-    Skew,
-    Slow,
-    VirtualNetwork,
-)
+from laconic.transport.trouble import Corruption, Crash, Delay, Duplication, Fault, Loss, Partition, Skew, Slow
+from laconic.transport.virtual import PATIENCE, VirtualNetwork
 
 HEALED = 16.0  # when the last fault ends
 AFTERWARDS = 60  # rounds from then on

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
@@ -22,6 +21,7 @@ from laconic.agent import Agent, AgentState
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
 from laconic.network import Network
+from laconic.transport.trouble import Corruption, Crash, Delay, Duplication, Fault, Loss, Partition, Skew, Slow
 
 LATENCY = (0.02, 0.2)  # of a message on a good day
 WORK = 0.05  # seconds that a round takes a host in lockstep
@@ -29,81 +29,6 @@ SLOT = 1.0
 NOTICED = (0.2, 1.5)  # how long it takes to notice that a neighbour is gone, or back
 PATIENCE = 6.0  # how long lockstep waits for a neighbour that is gone
 REMINDER = 1.5  # how long no round has to pass before neighbours are asked again
-
-
-@dataclass(frozen=True)
-class Fault:
-    """Something that goes wrong from ``start`` to ``stop``."""
-
-    start: float
-    stop: float
-
-
-@final
-@dataclass(frozen=True)
-class Loss(Fault):
-    """Messages disappear."""
-
-    share: float
-
-
-@final
-@dataclass(frozen=True)
-class Delay(Fault):
-    """Messages take up to ``most`` seconds longer, each another time: so they overtake each other."""
-
-    most: float
-
-
-@final
-@dataclass(frozen=True)
-class Duplication(Fault):
-    """Messages arrive twice."""
-
-    share: float
-
-
-@final
-@dataclass(frozen=True)
-class Corruption(Fault):
-    """Bits flip, and ends are cut off."""
-
-    share: float
-
-
-@final
-@dataclass(frozen=True)
-class Partition(Fault):
-    """The hosts in ``inside`` and the others do not hear each other."""
-
-    inside: frozenset[str]
-
-
-@final
-@dataclass(frozen=True)
-class Crash(Fault):
-    """A host dies, and comes back at ``stop`` with its disk or without."""
-
-    host: str
-    disk: bool
-
-
-@final
-@dataclass(frozen=True)
-class Slow(Fault):
-    """A host takes ``factor`` times as long for everything: on slots it misses most of them."""
-
-    host: str
-    factor: float
-
-
-@final
-@dataclass(frozen=True)
-class Skew(Fault):
-    """A host's clock runs ``rate`` times too fast."""
-
-    host: str
-    rate: float
 
 
 @final
@@ -287,7 +212,8 @@ class VirtualNetwork:
         self._numbers: list[float] = []
         self._queue: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
         self._count = 0
-        self.carried = self.lost = 0
+        self.carried = self.lost = self.in_flight = 0
+        self._started = False
         names = network.names
         self.hosts: dict[str, Host] = {}
         for i, name in enumerate(names):
@@ -349,7 +275,7 @@ class VirtualNetwork:
 
         ``limit`` is the virtual time after which an agent that has not got there counts as stuck.
         """
-        if self.now == 0 and not self._started:
+        if not self._started:
             self._start()
         self.target = target
         for host in self.hosts.values():
@@ -361,8 +287,6 @@ class VirtualNetwork:
             self.now, _, action, arguments = heapq.heappop(self._queue)
             action(*arguments)
         self.now = max(self.now, min(until, limit))
-
-    _started = False
 
     def _start(self) -> None:
         self._started = True
@@ -377,8 +301,6 @@ class VirtualNetwork:
 
     # ----------------------------------------------------------------------------------------------------------------
     # Messages
-
-    in_flight = 0
 
     def carry(self, sender: str, receiver: str, data: bytes) -> None:
         """Take a message under way, if the faults of the moment let it."""
