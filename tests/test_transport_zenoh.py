@@ -5,14 +5,12 @@ import logging
 import queue
 import signal
 import socket
-import subprocess
 import sys
-import textwrap
 import threading
 import time
 
 import pytest
-from zenoh_places import WAIT, Places, Relay, free_port
+from zenoh_places import WAIT, Places, Processes, Relay, free_port, hang_with_much_to_hear
 
 from laconic.transport import Connected, Disconnected, Received
 from laconic.transport.zenoh import ZenohLink, load_zenoh
@@ -23,6 +21,12 @@ from laconic.transport.zenoh_settings import endpoints_to_connect, session_setti
 def site():
     with Places() as places:
         yield places
+
+
+@pytest.fixture
+def processes():
+    with Processes() as started:
+        yield started
 
 
 @pytest.fixture
@@ -152,46 +156,6 @@ def test_a_closed_link_is_silent(pair):
 # ---------------------------------------------------------------------------------------------------------------------
 # Crashes, hangs, cuts
 
-AGENT = """
-import ctypes, queue, sys
-from laconic.transport import Connected, Received
-from laconic.transport.zenoh import ZenohLink
-
-name, listen, other, endpoint, lease = sys.argv[1:]
-news = queue.SimpleQueue()
-link = ZenohLink(name, listen=listen, neighbours={other: endpoint}, deliver=news.put, lease=float(lease))
-number = 0
-while True:
-    event = news.get(timeout=60)
-    if isinstance(event, Connected):
-        for number in range(50):
-            link.send(b"%d" % number)
-    elif isinstance(event, Received):
-        if event.data == b"compute":  # for long, without letting go of the interpreter
-            ctypes.PyDLL(None).sleep(2)
-        elif event.data == b"stop":
-            break
-        link.send(event.data, other)
-# Leaves without closing.
-"""
-
-
-@pytest.fixture
-def processes():
-    """Starts agents in processes of their own; ends them all."""
-    started = []
-
-    def start(*words):
-        command = [sys.executable, "-c", textwrap.dedent(AGENT), *map(str, words)]
-        started.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
-        return started[-1]
-
-    yield start
-    for process in started:
-        process.kill()
-        process.communicate()
-
-
 HELLO = [f"{number}".encode() for number in range(50)]
 
 
@@ -226,21 +190,7 @@ def test_a_hung_agent_is_gone_after_the_lease_and_comes_back(site, processes):
 
 
 def test_while_a_neighbour_is_hung_with_much_to_hear_the_others_are_heard(site, processes):
-    edges = [("kitchen", "hall"), ("attic", "hall")]
-    hall, attic = (site(name, edges, lease=0.5) for name in ("hall", "attic"))
-    assert hall.next() == Connected("attic") and attic.next() == Connected("hall")
-    process = processes("kitchen", site.where["kitchen"], "hall", site.where["hall"], 0.5)
-    assert hall.next() == Connected("kitchen")
-    hall.take(50)
-    process.send_signal(signal.SIGSTOP)
-    started = time.monotonic()
-    for _ in range(16):  # more than the system keeps for a process that does not read
-        hall.send(bytes(1 << 20), "kitchen")
-    assert hall.next() == Disconnected("kitchen")
-    attic.send(b"still here")
-    assert hall.next() == Received("attic", b"still here")
-    assert time.monotonic() - started < 4.5  # zenoh alone would wait for 5 seconds, and then be deaf for 10
-    assert attic.news.empty()
+    hang_with_much_to_hear(site, processes)
 
 
 def test_an_agent_that_computes_for_longer_than_the_lease_is_not_taken_for_dead(site, processes):

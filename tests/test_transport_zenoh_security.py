@@ -5,7 +5,7 @@ import queue
 from contextlib import ExitStack
 
 import pytest
-from zenoh_places import WAIT, Places, Relay, free_port
+from zenoh_places import WAIT, Places, Processes, Relay, free_port, hang_with_much_to_hear
 
 from laconic.site.certificates import make_certificates
 from laconic.site.config import Site
@@ -92,6 +92,11 @@ def test_neighbours_talk_over_tls(guarded, site, files):
     attic.close()
     assert kitchen.next() == Disconnected("attic")
     assert_at_peace(kitchen, hall)
+
+
+def test_while_a_neighbour_is_hung_with_much_to_hear_the_others_are_heard(site, files):
+    with Processes() as processes:
+        hang_with_much_to_hear(site, processes, files)
 
 
 def test_no_certificate(guarded, site, files, intrude):

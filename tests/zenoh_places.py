@@ -1,11 +1,16 @@
-"""What tests of links over zenoh share: places on loopback, and a cable that can be cut."""
+"""What tests of links over zenoh share: places on loopback, processes, and a cable that can be cut."""
 
 import os
 import queue
+import signal
 import socket
+import subprocess
+import sys
 import threading
+import time
 from contextlib import ExitStack, suppress
 
+from laconic.transport import Connected, Disconnected, Received
 from laconic.transport.zenoh import ZenohLink
 
 WAIT = 30.0  # seconds after which something is broken, on the slowest of machines
@@ -113,3 +118,67 @@ class Relay:
     def close(self):
         self.cut()
         self.socket.close()
+
+
+AGENT = """
+import ctypes, queue, sys
+from laconic.transport import Connected, Received
+from laconic.transport.zenoh import Security, ZenohLink
+
+name, listen, other, endpoint, lease, *files = sys.argv[1:]
+news, options = queue.SimpleQueue(), {"lease": float(lease), "security": Security(*files) if files else None}
+link = ZenohLink(name, listen=listen, neighbours={other: endpoint}, deliver=news.put, **options)
+while True:
+    event = news.get(timeout=60)
+    if isinstance(event, Connected):
+        for number in range(50):
+            link.send(b"%d" % number)
+    elif isinstance(event, Received):
+        if event.data == b"compute":  # for long, without letting go of the interpreter
+            ctypes.PyDLL(None).sleep(2)
+        elif event.data == b"stop":
+            break
+        link.send(event.data, other)
+# Leaves without closing.
+"""
+
+
+class Processes:
+    """Starts agents in processes of their own; ends them all."""
+
+    def __init__(self):
+        self.started = []
+
+    def __call__(self, *words):
+        command = [sys.executable, "-c", AGENT, *map(str, words)]
+        self.started.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
+        return self.started[-1]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in self.started:
+            process.kill()
+            process.communicate()
+
+
+def hang_with_much_to_hear(site, processes, files=None):
+    """While the kitchen hangs and much is sent to it, the hall hears the attic."""
+    edges = [("kitchen", "hall"), ("attic", "hall")]
+    security = files or dict.fromkeys(("hall", "attic"))
+    hall, attic = (site(name, edges, lease=0.5, security=security[name]) for name in ("hall", "attic"))
+    assert hall.next() == Connected("attic") and attic.next() == Connected("hall")
+    own = files and (files["kitchen"].ca, files["kitchen"].certificate, files["kitchen"].key)
+    process = processes("kitchen", site.where["kitchen"], "hall", site.where["hall"], 0.5, *own or ())
+    assert hall.next() == Connected("kitchen")
+    hall.take(50)
+    process.send_signal(signal.SIGSTOP)
+    started = time.monotonic()
+    for _ in range(16):  # more than the system keeps for a process that does not read
+        hall.send(bytes(1 << 20), "kitchen")
+    assert hall.next() == Disconnected("kitchen")
+    attic.send(b"still here")
+    assert hall.next() == Received("attic", b"still here")
+    assert time.monotonic() - started < 4.5  # zenoh alone would wait for 5 seconds, and then be deaf for 10
+    assert attic.news.empty()

@@ -31,7 +31,7 @@ from laconic.transport.zenoh_settings import (
     endpoints_to_connect,
     session_settings,
 )
-from laconic.transport.zenoh_sockets import stop_lingering
+from laconic.transport.zenoh_sockets import give_up_after
 
 __all__ = ["Security", "ZenohLink", "load_zenoh"]
 
@@ -141,16 +141,16 @@ class ZenohLink:
         self.session = _open(self._zenoh, session_settings(listen, connect, lease, tls, access), listen)
         _OPEN.add(self)
         try:
-            self._declare()
+            self._declare(lease)
         except BaseException:
             self.close()
             raise
 
-    def _declare(self) -> None:
+    def _declare(self, lease: float) -> None:
         session, liveliness = self.session, self.session.liveliness()
         with contextlib.suppress(AttributeError):  # zenoh before 1.8 does not tell of its links
             listen = session.info.declare_link_events_listener
-            self._declared.append(listen(self._direct(lambda _: stop_lingering()), history=True))
+            self._declared.append(listen(self._direct(lambda _: give_up_after(lease)), history=True))
         for other in self.neighbours:
             receive = self._direct(self._receiver(other))
             for key in (f"{self.site}/{other}/say", f"{self.site}/{other}/to/{self.name}"):

@@ -1,4 +1,4 @@
-"""A setting of zenoh's sockets that zenoh has no setting for."""
+"""Settings of zenoh's sockets that zenoh has no settings for."""
 
 from __future__ import annotations
 
@@ -7,24 +7,32 @@ import ctypes
 import os
 import socket
 
-_ZENOH = (1, 10)  # zenoh has the system wait for 10 seconds
+_ZENOH = (1, 10)  # zenoh has the system wait for 10 seconds when it closes a connection
+_USER_TIMEOUT = getattr(socket, "TCP_USER_TIMEOUT", None)  # of Linux
+_Pair = ctypes.c_int * 2
 
 
-def stop_lingering() -> None:
-    """Have the system not wait when zenoh closes a connection.
+def give_up_after(seconds: float) -> None:
+    """Have the system give up connections of zenoh to somebody who is cut off.
 
-    Zenoh asks it to wait for up to 10 seconds until the other side has got all that was sent. Where the other side is
-    cut off, that never happens, and zenoh's receiving thread would hear nobody else for all that time.
+    When zenoh closes a connection, it has the system wait until the other side has got all that was sent, for up to 10
+    seconds; and over TLS it first waits without end until all can be sent. Where the other side is cut off, neither
+    happens. Until then zenoh does not tell that the neighbour is gone, and its receiving thread may hear nobody else.
 
-    Zenoh's connections are told from others of this process by the very setting. Systems that do not list the files of
-    a process keep it.
+    The system is told not to wait, and to give up a connection on which nothing was acknowledged for so many seconds.
+    Zenoh's connections are known by the very setting that is undone. Systems that do not list the files of a process
+    keep it.
     """
     with contextlib.suppress(OSError, AttributeError):
         library = ctypes.CDLL(None)
         folder = "/proc/self/fd" if os.path.isdir("/proc/self/fd") else "/dev/fd"  # noqa: PTH112
         for entry in os.listdir(folder):  # noqa: PTH208
-            value, size = (ctypes.c_int * 2)(), ctypes.c_uint(ctypes.sizeof(ctypes.c_int) * 2)
-            option = (int(entry), socket.SOL_SOCKET, socket.SO_LINGER)
+            linger, size = (int(entry), socket.SOL_SOCKET, socket.SO_LINGER), ctypes.c_uint(ctypes.sizeof(_Pair))
+            value = _Pair()
             # What is no socket, or not open any more, answers with an error.
-            if library.getsockopt(*option, value, ctypes.byref(size)) == 0 and tuple(value) == _ZENOH:
-                library.setsockopt(*option, (ctypes.c_int * 2)(0, 0), size)
+            if library.getsockopt(*linger, value, ctypes.byref(size)) == 0 and tuple(value) == _ZENOH:
+                library.setsockopt(*linger, _Pair(0, 0), size)
+                if _USER_TIMEOUT is not None:
+                    limit = ctypes.c_int(max(1, round(1000 * seconds)))
+                    after = (int(entry), socket.IPPROTO_TCP, _USER_TIMEOUT)
+                    library.setsockopt(*after, ctypes.byref(limit), ctypes.sizeof(limit))
