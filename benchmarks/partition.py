@@ -14,19 +14,22 @@ import itertools
 import json
 import os
 import platform
+import random
 import re
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from hosts import Hosts
 
 from laconic.agent.checkpoint import AgentState, read_checkpoint
 
@@ -34,114 +37,6 @@ INPUTS = 5
 FREQUENCIES = 50
 SAMPLES = 4000
 PORT = 7447
-_COUNT = itertools.count()
-
-
-class Unavailable(RuntimeError):
-    """Hosts cannot be made here, and why."""
-
-
-def run(*command: str) -> str:
-    """What a command prints; RuntimeError with its complaint if it fails."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")
-    return done.stdout
-
-
-def need_tools() -> None:
-    """Have ``ip`` and ``nft``, installed if possible."""
-    if not sys.platform.startswith("linux"):
-        raise Unavailable("network namespaces are Linux's.")
-    if os.geteuid():
-        raise Unavailable("only root may make network namespaces.")
-    missing = [package for tool, package in (("ip", "iproute2"), ("nft", "nftables")) if not shutil.which(tool)]
-    if missing:
-        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        with contextlib.suppress(FileNotFoundError):
-            subprocess.run(["apt-get", "install", "-yq", *missing], env=environment, capture_output=True, check=False)
-    for tool in ("ip", "nft"):
-        if not shutil.which(tool):
-            raise Unavailable(f"there is no {tool} here, and it could not be installed.")
-
-
-class Hosts:
-    """Hosts on one switch, each a network namespace; all are gone afterwards.
-
-    Parameters
-    ----------
-    names : iterable of str
-    """
-
-    def __init__(self, names: Iterable[str]) -> None:
-        need_tools()
-        self._prefix = f"laconic{os.getpid()}-{next(_COUNT)}"
-        self.names = tuple(names)
-        self.addresses = {name: f"10.77.0.{k}" for k, name in enumerate(self.names, 1)}
-        self._made: list[str] = []
-        try:
-            self._make()
-        except RuntimeError as error:
-            self.close()
-            raise Unavailable(f"hosts cannot be made here: {error}") from None
-        except BaseException:
-            self.close()
-            raise
-
-    def space(self, name: str) -> str:
-        """The namespace of a host."""
-        return f"{self._prefix}-{name}"
-
-    def _make(self) -> None:
-        self._switch = self.space("switch")
-        for space in (self._switch, *map(self.space, self.names)):
-            run("ip", "netns", "add", space)
-            self._made.append(space)
-        switch = ("ip", "-n", self._switch, "link")
-        run(*switch, "add", "bridge0", "type", "bridge")
-        run(*switch, "set", "bridge0", "up")
-        for k, name in enumerate(self.names):
-            host = ("ip", "-n", self.space(name))
-            run(*switch, "add", f"port{k}", "type", "veth", "peer", "name", "eth0", "netns", self.space(name))
-            run(*switch, "set", f"port{k}", "master", "bridge0", "up")
-            run(*host, "address", "add", f"{self.addresses[name]}/24", "dev", "eth0")
-            run(*host, "link", "set", "eth0", "up")
-            run(*host, "link", "set", "lo", "up")
-        self._rule("add", "table", "bridge", "laconic")
-        self._rule("add", "chain", "bridge", "laconic", "cut", "{ type filter hook forward priority 0 ; }")
-
-    def _rule(self, *words: str) -> None:
-        run("ip", "netns", "exec", self._switch, "nft", " ".join(words))
-
-    def command(self, name: str, *words: str) -> list[str]:
-        """A command as it runs on a host."""
-        return ["ip", "netns", "exec", self.space(name), *words]
-
-    def cut(self, group: Iterable[str]) -> None:
-        """Drop all that goes between this group and the others."""
-        inside = ", ".join(f'"port{self.names.index(name)}"' for name in group)
-        for here, there in (("iifname", "oifname"), ("oifname", "iifname")):
-            self._rule("add rule bridge laconic cut", f"{here} {{ {inside} }}", f"{there} != {{ {inside} }}", "drop")
-
-    def lose(self, share: float) -> None:
-        """Drop this share of all packets, at random."""
-        self._rule("add rule bridge laconic cut", f"numgen random mod 10000 < {round(10_000 * share)} drop")
-
-    def heal(self) -> None:
-        """Let everything pass."""
-        self._rule("flush chain bridge laconic cut")
-
-    def close(self) -> None:
-        """Take all of it away."""
-        while self._made:
-            with contextlib.suppress(RuntimeError):
-                run("ip", "netns", "delete", self._made.pop())
-
-    def __enter__(self) -> Hosts:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def graph(names: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -295,16 +190,17 @@ class Watch:
             time.sleep(0.005)
         return np.inf
 
-    def imbalance(self, first: int, last: int) -> tuple[float, int]:
-        """The sum of all duals, over the largest of them, at worst; and in how many rounds that was seen.
+    def imbalance(self, first: int, last: int) -> dict[str, float]:
+        """How far the duals are from adding up to nothing, in rounds of which the checkpoints of all agents were seen.
 
-        Of rounds in this range of which the checkpoints of all agents were seen.
+        A message that is late is missing from one end's dual until it comes: such rounds are ``off``.
         """
-        worst, count = 0.0, 0
-        for round, found in self.duals.items():
-            if first <= round <= last and len(found) == len(self.names):
-                worst, count = max(worst, total_of_duals(list(found.values()))), count + 1
-        return worst, count
+        totals = [
+            total_of_duals(list(found.values()))
+            for round, found in self.duals.items()
+            if first <= round <= last and len(found) == len(self.names)
+        ]
+        return {"rounds": len(totals), "off": sum(total > 1e-10 for total in totals), "worst": max(totals, default=0.0)}
 
 
 def total_of_duals(duals: list[np.ndarray]) -> float:
@@ -345,6 +241,7 @@ def main() -> None:
     parser.add_argument("--after", type=float, default=15.0, help="seconds after it")
     parser.add_argument("--lossy", type=float, default=20.0, help="seconds with loss")
     parser.add_argument("--loss", type=float, default=0.05, help="share of packets lost in that time")
+    parser.add_argument("--again", type=int, default=12, help="short partitions at the end")
     parser.add_argument("--keep", type=Path, help="folder to leave logs and records in")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "partition.json")
     options = parser.parse_args()
@@ -362,6 +259,25 @@ def main() -> None:
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps({**machine, **report}, indent=1) + "\n")
     print(f"\nwritten to {options.out}")
+
+
+def short_cuts(hosts: Hosts, watch: Watch, group: tuple[str, ...], count: int) -> dict[str, list[float]]:
+    """Seconds until all is exact after cuts of 3 to 7 seconds; of the whole network, and of IP only, in turns."""
+    dice = random.Random(0)
+    found: dict[str, list[float]] = {"all": [], "IP only": []}
+    for k in range(count):
+        what = "IP only" if k % 2 else "all"
+        hosts.cut(group, only_ip=what == "IP only")
+        watch.wait(dice.uniform(3.0, 7.0))
+        hosts.heal()
+        watch.look()
+        found[what].append(watch.until_exact(60, watch.rounds()))
+        watch.wait(dice.uniform(1.0, 2.0))
+    for what, times in found.items():
+        if times:
+            median, most = statistics.median(times), max(times)
+            print(f"{len(times)} short cuts ({what}): exact after {median:.2f} s, at most {most:.2f} s", flush=True)
+    return found
 
 
 def measure(folder: Path, hosts: Hosts, group: tuple[str, ...], options: argparse.Namespace) -> dict[str, Any]:
@@ -413,15 +329,19 @@ def measure(folder: Path, hosts: Hosts, group: tuple[str, ...], options: argpars
         print(f"no loss any more: all edges live and replicas exact after {clean:.2f} s", flush=True)
         watch.wait(5.0 + 1.0)
         mark("end")
+        more = short_cuts(hosts, watch, group, options.again)
     watch.look()  # at what the agents left when they were stopped, all at once
     last = [state.about["finished"] for state in watch.states.values()]
+    # What was said in the very last slot may still have been on its way.
     stopped = {
-        "exact": watch.exact(),
+        "exact": watch.exact({name: at - 2 for name, at in watch.rounds().items()}),
         "sum_of_duals": total_of_duals([s.arrays["duals"] for s in watch.states.values()]),
     }
+    titles = ("before", None, "healed", "loss", "no loss")
     balances = {
         title: watch.imbalance(max(marks[k][2].values()) + settled, min(marks[k + 1][2].values()))
-        for k, title in ((0, "before"), (2, "healed"), (4, "no loss"))
+        for k, title in enumerate(titles)
+        if title
     }
     spans = {
         title: {name: (rounds[name], marks[k + 1][2][name]) for name in names}
@@ -437,8 +357,9 @@ def measure(folder: Path, hosts: Hosts, group: tuple[str, ...], options: argpars
         error = phase["mean_square_error"]
         print(f"{title:<12}{seconds:>8.1f}{seconds / slot:>7.0f}{counts:>16}{error:>9.4f}{later - gone:>14}")
     print(f"\nreplicas compared with what their origin said: {watch.compared}, of which {watch.wrong} differed")
-    for title, (worst, count) in balances.items():
-        print(f"sum of duals over the largest, {title}: at most {worst:.1e} in {count} rounds")
+    for title, found in balances.items():
+        print(f"duals do not add up to zero, {title}: in {found['off']} of {found['rounds']} rounds", end="")
+        print(f", at most {found['worst']:.1e} of the largest" if found["off"] else "")
     how = "exact" if stopped["exact"] else "not exact"
     print(
         f"stopped together after rounds {min(last)} to {max(last)}: replicas {how}, "
@@ -451,9 +372,9 @@ def measure(folder: Path, hosts: Hosts, group: tuple[str, ...], options: argpars
         "slot": slot,
         "loss": options.loss,
         "seconds_until_suspended": noticed,
-        "seconds_until_exact": {"healed": repaired, "no loss": clean},
+        "seconds_until_exact": {"healed": repaired, "no loss": clean, "short cuts": more},
         "replicas": {"compared": watch.compared, "wrong": watch.wrong},
-        "sum_of_duals": {title: {"worst": worst, "rounds": count} for title, (worst, count) in balances.items()},
+        "sum_of_duals": balances,
         "stopped": stopped,
         "phases": phases,
     }

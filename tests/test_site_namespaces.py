@@ -1,12 +1,11 @@
 """Agents on hosts of their own, network namespaces on one switch, whose network is cut and healed."""
 
-import importlib.util
-import sys
+import importlib
 from pathlib import Path
 
 import pytest
 
-BENCHMARK = Path(__file__).parent.parent / "benchmarks" / "partition.py"
+BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 NAMES = ("attic", "hall", "kitchen")
 CUT = 4.0
 SLOT = 0.05
@@ -16,23 +15,22 @@ SLOT = 0.05
 def kit():
     """The hosts of the benchmark, which shows the same at length."""
     pytest.importorskip("zenoh")
-    spec = importlib.util.spec_from_file_location("partition", BENCHMARK)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["partition"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["partition"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(BENCHMARKS))
+        yield importlib.import_module("partition")
 
 
 @pytest.fixture(scope="module")
 def hosts(kit):
+    from hosts import Hosts, Unavailable, run
+
     try:
-        made = kit.Hosts(NAMES)
-    except kit.Unavailable as error:
+        made = Hosts(NAMES)
+    except Unavailable as error:
         pytest.skip(str(error))
     yield made
     made.close()
-    assert not [name for name in NAMES if made.space(name) in kit.run("ip", "netns", "list")]
+    assert not [name for name in NAMES if made.space(name) in run("ip", "netns", "list")]
 
 
 def test_agents_on_separate_hosts_go_on_through_a_partition_and_are_exact_soon_after(kit, hosts, tmp_path):
