@@ -489,6 +489,21 @@ def test_malformed_number(number, stage, caplog):
     stage.refuses(caplog, seal(start(6, mark) + b"\x00\x08\x08\x01" + struct.pack("<I", stage.to) + fine), "replayed")
 
 
+def test_a_number_without_end_is_not_read_to_its_end():
+    """Its bytes are looked at seven times and no more, however long the message is."""
+
+    class Bytes(bytes):
+        looks = 0
+
+        def __getitem__(self, at):
+            Bytes.looks += 1
+            return super().__getitem__(at)
+
+    with pytest.raises(Refusal, match="malformed"):
+        wire._read_counts(Bytes(b"\xff" * 100_000), 0, 4)
+    assert Bytes.looks <= 7
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_not_finite(bad, features, caplog):
     stage = Stage(features)

@@ -191,6 +191,8 @@ def _read_counts(data: bytes, at: int, count: int) -> tuple[list[int], int]:
             value &= 127
             shift, byte = 7, 128
             while byte >= 128:
+                if shift > 42:  # eight bytes are too many, and would cost time without end
+                    raise Refusal("malformed")
                 byte = data[at]
                 at += 1
                 value |= (byte & 127) << shift
