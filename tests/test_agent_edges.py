@@ -476,6 +476,28 @@ def test_bad_names_get_one_sentence(act, sentence, features):
     check_invariants(agents)
 
 
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda make: make(neighbours=None),
+        lambda make: make(neighbours=7),
+        lambda make: make(neighbours=[["ben"]]),
+        lambda make: make(name="\ud800"),
+        lambda make: make().add([]),
+        lambda make: make().add("cid", degree="two"),
+        lambda make: make().add("cid", degree=-3),
+        lambda make: make().connected([]),
+        lambda make: make().skip_to(2**48),  # beyond what a message can say
+    ],
+    ids=["None", "a number", "a list", "no text", "add a list", "a word", "negative", "connected", "too far"],
+)
+@pytest.mark.xfail(strict=True, reason="errors of Python's own, or none at all, instead of one sentence")
+def test_other_bad_arguments_get_one_sentence(act, features):
+    settings = {"name": "ann", "neighbours": ["ben"], "n_agents": 3, "clock": "slotted"}
+    with pytest.raises(ValueError, match=r"^[^\n]*(name|neighbour|degree|round)[^\n]*\.$"):
+        act(lambda **options: lc.Agent(features=features, learner=puppet(), **{**settings, **options}))
+
+
 def test_who_hears_nobody_is_told_so(features):
     agent = lc.Agent("ann", [], features, puppet(), n_agents=1)
     with pytest.raises(ValueError, match="'ben' is no neighbour of 'ann', which hears nobody."):

@@ -273,6 +273,37 @@ def test_lockstep_under_loss_gives_the_simulators_bits(kind, channel, features):
     assert sum(agent.counters["requests"] for agent in agents.values()) > 20
 
 
+INFERRED = "a lost silence is inferred from what comes next, but the degree it would have told is not taken from there"
+
+
+@pytest.mark.parametrize(
+    "degrees", ["told", pytest.param("unknown", marks=pytest.mark.xfail(strict=True, reason=INFERRED))]
+)
+def test_the_degree_of_who_was_silent_at_first(degrees, features):
+    """ben says nothing in the first round, and that gets lost; ann sees from his next message that it was a silence."""
+    network = lc.Network.path(3)
+    learner = make_learner("adapt-then-combine", channel=lc.Channel(lc.Censor(0.5, 0.95)))
+    X, _ = make_stream(4, 3)
+    y = np.array([[3.0, 0.0, 0.0], [3.0, 3.0, 0.0], [3.0, 3.0, 0.0], [3.0, 3.0, 0.0]])
+    trace = lc.simulate(learner, features, network, X, y)
+    assert trace.sent[:2, :2].tolist() == [[True, False], [True, True]]
+    neighbours = {"0": {"1": 2}, "1": {"0": 1, "2": 1}, "2": {"1": 2}}
+    agents = {
+        name: lc.Agent(name, others if degrees == "told" else list(others), features, learner, n_agents=3)
+        for name, others in neighbours.items()
+    }
+    predictions = np.empty((4, 3))
+    lost = [("1", "0", 1)]
+    for _ in range(10):
+        for i, agent in enumerate(agents.values()):
+            if agent.ready and agent.round < 4:
+                t = agent.round
+                predictions[t, i] = agent.learn(X[t, i], y[t, i]).prediction
+        carry(agents, lambda letter: (*letter[:2], agents["1"].round) in lost)
+    assert [agent.round for agent in agents.values()] == [4, 4, 4]
+    np.testing.assert_array_equal(predictions, trace.predictions)
+
+
 def test_lockstep_waits(features):
     agents = make_team(puppet(), features, PATH, clock="lockstep")
     ann, ben, cid = agents.values()
