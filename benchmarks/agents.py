@@ -25,6 +25,7 @@ import numpy as np
 from network import PLAYERS, Seat, free_ports, lattice, race
 
 import laconic as lc
+from laconic.agent.checkpoint import read_checkpoint
 
 INPUTS = 5
 FREQUENCIES = 50
@@ -171,8 +172,8 @@ def kills(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = write_site(Path(folder), 5000, loop=True)
         site = Site.read(path)
-        more = {name: ("--rounds", str(options.rounds), "--trace", f"{folder}/{name}.npz") for name in site.names}
-        processes = {name: start(path, name, *more[name]) for name in site.names}
+        more = ("--rounds", str(options.rounds))
+        processes = {name: start(path, name, *more) for name in site.names}
         for name in site.names:
             wait_for(folder, name, "joined", 0)
         back: dict[bool, list[float]] = {True: [], False: []}
@@ -188,31 +189,34 @@ def kills(options: argparse.Namespace) -> None:
             if not disk:
                 for file in Path(folder, "checkpoints").glob(f"{name}*"):
                     file.unlink()
-            processes[name] = start(path, name, *more[name])
+            processes[name] = start(path, name, *more)
             wait_for(folder, name, "joined", size)
             back[disk].append(time.monotonic() - begun)
         codes = {name: process.wait(600) for name, process in processes.items()}
-        for disk, times in back.items():
+        for disk, times in ((disk, times) for disk, times in back.items() if times):
             what = "with its disk" if disk else "without"
             print(f"{len(times)} kills {what}: back after {statistics.median(times):.2f} s, at most {max(times):.2f} s")
         print(f"exit codes {set(codes.values())}; {examine(Path(folder), site.names, options.rounds)}")
 
 
 def examine(folder: Path, names: tuple[str, ...], rounds: int) -> str:
-    """Whether agents that have stopped believe of each other what is true."""
-    records = {name: dict(np.load(folder / f"{name}.npz")) for name in names}
-    wrong = sum(
-        not np.array_equal(replica, records[str(other)]["broadcast"])
-        for record in records.values()
-        for other, replica in zip(record["neighbours"], record["replicas"], strict=True)
-    )
-    at = {int(record["position"][2]) for record in records.values()}
-    duals = np.array([record["duals"] for record in records.values()])
+    """Whether agents that have stopped believe of each other what is true: from their last checkpoints."""
+    states = {}
+    for name in names:
+        state = read_checkpoint(folder / "checkpoints" / f"{name}.checkpoint")
+        assert state is not None
+        states[name] = state
+    replicas = [
+        np.array_equal(state.arrays["said"][number], states[other].arrays["said"][0])
+        for state in states.values()
+        for number, other in enumerate(state.about["neighbours"], 1)
+    ]
+    at = {state.about["position"][2] for state in states.values()}
+    duals = np.array([state.arrays["duals"] for state in states.values()])
     error = np.abs(duals.sum(axis=0)).max() / np.abs(duals).max()
-    replicas = sum(len(record["replicas"]) for record in records.values())
     return (
-        f"all in round {at if at != {rounds} else rounds}; {wrong} of {replicas} "
-        f"replicas differ from their origin; duals add up to {error:.1e} of the largest"
+        f"all in round {rounds if at == {rounds} else at}; {replicas.count(False)} of {len(replicas)} replicas differ "
+        f"from their origin; duals add up to {error:.1e} of the largest"
     )
 
 
@@ -235,9 +239,8 @@ def soak(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = write_site(Path(folder), 5000, loop=True, every=1000)
         site = Site.read(path)
-        more = {name: ("--rounds", str(options.rounds), "--trace", f"{folder}/{name}.npz") for name in site.names}
         begun = time.monotonic()
-        processes = {name: start(path, name, *more[name]) for name in site.names}
+        processes = {name: start(path, name, "--rounds", str(options.rounds)) for name in site.names}
         for name in site.names:
             wait_for(folder, name, "joined", 0)
         print("minutes  resident memory of all agents")
