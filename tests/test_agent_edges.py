@@ -1,7 +1,5 @@
 """Edges that come, go, and are suspended while agents run: each carries its own share of the dual, and no other."""
 
-import itertools
-
 import numpy as np
 import pytest
 from agent_kit import carry, check_invariants, close, deliver, end_round, kind_of, make_team, post, puppet, speak
@@ -373,7 +371,7 @@ def test_lockstep_does_not_wait_for_who_is_gone(features):
 # Any sequence of changes
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(15))
 @pytest.mark.parametrize("clock", CLOCKS)
 def test_any_sequence_of_changes(clock, seed, features):
     """Edges come, go, are cut and mended, memories are lost; after each, shares cancel and the duals add up to zero."""
@@ -510,13 +508,8 @@ def test_who_hears_nobody_is_told_so(features):
 
 def test_names_with_the_same_number_are_refused(features):
     """Two names that hash to one number would be one neighbour."""
-    numbers = {}
-    for k in itertools.count():
-        number = lc.agent.wire.identity(f"n{k}")
-        if number in numbers:
-            break
-        numbers[number] = f"n{k}"
-    one, two = numbers[number], f"n{k}"
+    one, two = "n64481", "n159558"
+    assert lc.agent.wire.identity(one) == lc.agent.wire.identity(two)
     agent = lc.Agent("ann", [one], features, puppet(), n_agents=3)
     with pytest.raises(ValueError, match=f"neighbours '{one}' and '{two}' share a number: rename one."):
         agent.add(two)

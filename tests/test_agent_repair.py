@@ -213,7 +213,7 @@ def test_sums_are_kept_in_double_precision(dtype, features):
     random = np.random.default_rng(0)
     exact = np.zeros((2, features.n_features))
     single = np.zeros((2, features.n_features), dtype=np.float32)
-    for _ in range(3000):
+    for _ in range(1500):
         models = random.uniform(0.5, 1.5, size=(2, features.n_features)).astype(dtype)
         for k, agent in enumerate((ann, ben)):
             speak(agent, models[k])
@@ -224,7 +224,7 @@ def test_sums_are_kept_in_double_precision(dtype, features):
     sums = ben.state().arrays["sums"]
     assert sums.dtype == np.float64
     np.testing.assert_allclose(sums[[1, 0]], exact, rtol=1e-13)
-    assert np.abs(single / exact - 1).max() > 1e-6  # as sums of that many numbers in single precision are
+    assert np.abs(single / exact - 1).max() > 3e-7  # as sums of that many numbers in single precision are
     assert close(ben.share("ann"), exact[1] - exact[0], 1e-9)
 
 
