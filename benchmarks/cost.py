@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from hosts import Hosts, stop_in_order
 from network import WAIT, free_ports
 from wire import header_bytes, wire_cost
 
@@ -313,14 +314,17 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "cost.json")
     parser.add_argument(_INSIDE, action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    stop_in_order()
     if options.inside:
         inside(options)
         return
-    from hosts import Hosts
-
     with Hosts(["site"]) as hosts:
-        command = hosts.command("site", sys.executable, __file__, *sys.argv[1:], _INSIDE)
-        raise SystemExit(subprocess.run(command, check=False).returncode)
+        process = subprocess.Popen(hosts.command("site", sys.executable, __file__, *sys.argv[1:], _INSIDE))
+        try:
+            raise SystemExit(process.wait())
+        finally:
+            process.terminate()
+            process.wait()
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from hosts import Hosts
+from hosts import Hosts, stop_in_order
 
 from laconic.agent.checkpoint import AgentState, read_checkpoint
 
@@ -245,6 +245,7 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="folder to leave logs and records in")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "partition.json")
     options = parser.parse_args()
+    stop_in_order()
     # In memory if possible: a checkpoint a round, of every agent, is for the onlooker, and not what is measured.
     shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     names = tuple(f"host{k}" for k in range(options.hosts))
@@ -332,10 +333,13 @@ def measure(folder: Path, hosts: Hosts, group: tuple[str, ...], options: argpars
         more = short_cuts(hosts, watch, group, options.again)
     watch.look()  # at what the agents left when they were stopped, all at once
     last = [state.about["finished"] for state in watch.states.values()]
-    # What was said in the very last slot may still have been on its way.
+    # What was said in the very last slot may still have been on its way. Duals can be added up where all agents were
+    # seen at the end of the same round.
+    common = max((round for round, seen in watch.duals.items() if len(seen) == len(names)), default=0)
     stopped = {
         "exact": watch.exact({name: at - 2 for name, at in watch.rounds().items()}),
-        "sum_of_duals": total_of_duals([s.arrays["duals"] for s in watch.states.values()]),
+        "round": common,
+        "sum_of_duals": total_of_duals(list(watch.duals[common].values())),
     }
     titles = ("before", None, "healed", "loss", "no loss")
     balances = {
@@ -363,7 +367,7 @@ def measure(folder: Path, hosts: Hosts, group: tuple[str, ...], options: argpars
     how = "exact" if stopped["exact"] else "not exact"
     print(
         f"stopped together after rounds {min(last)} to {max(last)}: replicas {how}, "
-        f"sum of duals {stopped['sum_of_duals']:.1e} of the largest"
+        f"sum of duals {stopped['sum_of_duals']:.1e} of the largest at the end of round {common}"
     )
     return {
         "hosts": len(names),
