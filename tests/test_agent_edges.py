@@ -489,7 +489,6 @@ def test_bad_names_get_one_sentence(act, sentence, features):
     ],
     ids=["None", "a number", "a list", "no text", "add a list", "a word", "negative", "connected", "too far"],
 )
-@pytest.mark.xfail(strict=True, reason="errors of Python's own, or none at all, instead of one sentence")
 def test_other_bad_arguments_get_one_sentence(act, features):
     settings = {"name": "ann", "neighbours": ["ben"], "n_agents": 3, "clock": "slotted"}
     with pytest.raises(ValueError, match=r"^[^\n]*(name|neighbour|degree|round)[^\n]*\.$"):

@@ -26,6 +26,7 @@ from laconic.features import RandomFeatures
 from laconic.learners import Learner
 
 LOCKSTEP, SLOTTED = "lockstep", "slotted"
+_LAST_ROUND = 1 << 47  # half of what a message can say
 
 
 class NotReady(RuntimeError):
@@ -121,9 +122,7 @@ class Agent:
         heartbeat: int = 0,
     ) -> None:
         self.name = _check_name("name", name)
-        if isinstance(neighbours, str):
-            raise ValueError(f"neighbours must be a list of names, got the single string {neighbours!r}.")
-        degrees = dict(neighbours) if isinstance(neighbours, Mapping) else dict.fromkeys(neighbours, 0)
+        degrees = _check_neighbours(neighbours)
         if not isinstance(features, RandomFeatures):
             raise ValueError(f"features must be laconic.RandomFeatures, got {type(features).__name__}.")
         if not isinstance(learner, Learner):
@@ -250,7 +249,7 @@ class Agent:
         """On slots: let rounds pass in silence until ``round`` is the last one, as after a pause of the device."""
         if self.clock == LOCKSTEP:
             raise ValueError("skip_to is for clock='slotted': in lockstep the others wait.")
-        self._dialogue.skip_to(_validate.integer("round", round, least=0))
+        self._dialogue.skip_to(_validate.integer("round", round, least=0, most=_LAST_ROUND))
 
     # ----------------------------------------------------------------------------------------------------------------
     # Messages
@@ -264,9 +263,14 @@ class Agent:
         if not isinstance(given, (bytes, bytearray, memoryview)):
             dialogue.refuse("not bytes", sender)
             return
+        try:
+            message = bytes(given)
+        except ValueError:  # a view of memory that has been released
+            dialogue.refuse("not bytes", sender)
+            return
         dialogue.counters["messages_in"] += 1
-        dialogue.counters["bytes_in"] += len(given)
-        dialogue.receive(bytes(given), sender)
+        dialogue.counters["bytes_in"] += len(message)
+        dialogue.receive(message, sender)
 
     def outgoing(self) -> list[Message]:
         """The messages to be carried now, in order; each is given out once."""
@@ -322,9 +326,11 @@ class Agent:
     def add(self, name: str, degree: int = 0) -> None:
         """Have a neighbour more; it has to be told likewise. The edge opens when both have agreed."""
         dialogue = self._dialogue
-        if name in dialogue.neighbours:
+        if _check_name("neighbours", name) in dialogue.neighbours:
             raise ValueError(f"{name!r} is a neighbour already.")
+        degree = _validate.integer("degree", degree, least=0)
         neighbour = self._register(name, dialogue.degree + 1, degree or dialogue.degree + 1)
+        dialogue.former.pop(neighbour.identity, None)
         neighbour.stage = Stage.OPENING
         neighbour.forget()
         self._ledger.resize([n.index if n is not neighbour else 0 for n in dialogue.neighbours.values()])
@@ -338,6 +344,7 @@ class Agent:
             farewell = self._wire.farewell(dialogue.position, dialogue.degree, neighbour.identity, neighbour.epoch)
             dialogue.send(name, farewell)
         del dialogue.neighbours[name], dialogue.by_identity[neighbour.identity]
+        dialogue.former[neighbour.identity] = name
         self._ledger.resize([n.index for n in dialogue.neighbours.values()])
         for index, other in enumerate(dialogue.neighbours.values(), 1):
             other.index = index
@@ -353,7 +360,7 @@ class Agent:
     def _neighbour(self, name: str) -> Neighbour:
         try:
             return self._dialogue.neighbours[name]
-        except KeyError:
+        except (KeyError, TypeError):
             known = ", ".join(repr(other) for other in self.neighbours) or "nobody"
             raise ValueError(f"{name!r} is no neighbour of {self.name!r}, which hears {known}.") from None
 
@@ -459,9 +466,20 @@ def _label(y: object) -> float:
 
 
 def _check_name(what: str, name: object) -> str:
-    if not isinstance(name, str) or not name or len(name) > 200:
+    if not isinstance(name, str) or not name or len(name) > 200 or not name.isprintable():
         raise ValueError(f"{what} must be given as text of 1 to 200 characters, got {name!r}.")
     return name
+
+
+def _check_neighbours(neighbours: object) -> dict[str, int]:
+    """Names and degrees; 0 where a degree is not known."""
+    if isinstance(neighbours, str):
+        raise ValueError(f"neighbours must be a list of names, got the single string {neighbours!r}.")
+    if not isinstance(neighbours, Iterable):
+        raise ValueError(f"neighbours must be a list of names, got {neighbours!r}.")
+    degrees = neighbours if isinstance(neighbours, Mapping) else None
+    names = [_check_name("neighbours", name) for name in neighbours]
+    return {name: 0 if degrees is None else degrees[name] for name in names}
 
 
 def _bad_sample() -> ValueError:

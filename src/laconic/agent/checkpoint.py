@@ -7,6 +7,7 @@ and the previous one used.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import logging
@@ -78,17 +79,29 @@ def previous(path: Path) -> Path:
 def write_checkpoint(path: Path, state: AgentState) -> None:
     """Write ``state`` to ``path``; what was there becomes the previous one."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     data = state.to_bytes()
-    if path.exists():
-        path.replace(previous(path))
-    with written_whole(path) as file:
+    fresh = path.with_name(path.name + ".new")
+    with written_whole(fresh) as file:
         file.write(data)
+    if _is_whole(path):  # a torn one must not take the place of a good one
+        path.replace(previous(path))
+    fresh.replace(path)
     # A rename is on disk only when its directory is.
     directory = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(directory)
     finally:
         os.close(directory)
+
+
+def _is_whole(path: Path) -> bool:
+    try:
+        AgentState.from_bytes(path.read_bytes())
+    except (ValueError, KeyError, TypeError, OSError):
+        return False
+    return True
 
 
 def read_checkpoint(path: Path) -> AgentState | None:

@@ -26,6 +26,7 @@ log = logging.getLogger("laconic.agent")
 
 _RECENT = 8  # messages kept to be said again: lockstep needs two, and a snapshot weighs as much as fifty
 _FURTHEST = 64  # rounds ahead that lockstep holds a message for
+_FURTHEST_SLOT = 1 << 20  # rounds ahead that an agent on slots believes another to be
 _NOWHERE = Position()
 APART = 10  # rounds that two ends of a live edge may be apart
 
@@ -55,6 +56,7 @@ class Dialogue:
         self.ledger, self.wire = ledger, wire
         self.neighbours: dict[str, Neighbour] = {}
         self.by_identity: dict[int, Neighbour] = {}
+        self.former: dict[int, str] = {}  # who was a neighbour once
         self.life = self.sequence = 0
         self.round = self.finished = 0  # the last round spoken in, and the last one listened in
         self.rejoining = False
@@ -156,6 +158,7 @@ class Dialogue:
             message = self.wire.decode(data)
             neighbour = self.by_identity.get(message.header.sender)
             if neighbour is None:
+                self.dismiss(message)
                 raise Refusal("stranger")
             if sender is not None and sender != neighbour.name:
                 raise Refusal("spoofed")
@@ -172,6 +175,12 @@ class Dialogue:
         except Refusal as refusal:
             self.refuse(refusal.reason, sender)
 
+    def dismiss(self, message: Statement | Request | Snapshot | Farewell) -> None:
+        """Tell a former neighbour, which still asks, that it is none: the farewell it was told must have been lost."""
+        name = self.former.get(message.header.sender)
+        if name is not None and isinstance(message, Request) and message.to == self.wire.sender:
+            self.send(name, self.wire.farewell(self.position, self.degree, message.header.sender, message.epoch))
+
     def refuse(self, reason: str, sender: str | None) -> None:
         """Count a message that was not taken; log the first, the second, the fourth and so on of each kind."""
         self.refusals[reason] += 1
@@ -186,11 +195,12 @@ class Dialogue:
         position = statement.header.position
         if is_stale(statement, neighbour.position):
             raise Refusal("replayed")
-        if self.lockstep and position.round > self.round + _FURTHEST:
+        if position.round > self.round + (_FURTHEST if self.lockstep else _FURTHEST_SLOT):
             raise Refusal("too far ahead")
         next_one = follows(statement, neighbour.position)
         if not next_one or (self.lockstep and position.round > self.round):
             neighbour.hold(statement)
+            self.learn_degree(neighbour, statement.header.degree)
             if not next_one and not self.rejoining:
                 self.ask(neighbour)
             return
@@ -306,6 +316,8 @@ class Dialogue:
     def repair(self, neighbour: Neighbour, snapshot: Snapshot) -> None:
         """Take over the sender's account of itself, of the agent, and of their edge."""
         position = snapshot.header.position
+        if position.round > self.round + _FURTHEST_SLOT and not self.rejoining:
+            raise Refusal("too far ahead")
         if position[:2] < neighbour.position[:2]:
             # Overtaken by what was said later. Of the edge it may still tell something new.
             if position.life < neighbour.position.life or snapshot.edge.epoch <= neighbour.epoch:
@@ -333,7 +345,8 @@ class Dialogue:
 
     def _needed(self, neighbour: Neighbour, snapshot: Snapshot) -> bool:
         """Whether a snapshot from the future has to do, since what comes before it cannot be had any more."""
-        if snapshot.header.position.life > neighbour.position.life:
+        newcomer = self.rejoining and not self.restored
+        if newcomer or snapshot.header.position.life > neighbour.position.life:
             return True
         if snapshot.repeated or neighbour.heard_through() >= self.round:
             return False
@@ -383,7 +396,7 @@ class Dialogue:
                 self._open(neighbour, theirs)
 
     def _open(self, neighbour: Neighbour, theirs: Edge) -> None:
-        """Open an edge anew where its share stood when the first of both ends stopped using it."""
+        """Open an edge anew where its share stood when it was last used: by the memory of who leads, if it has any."""
         balance = self.ledger.balance(neighbour.index)
         share = neighbour.share(balance) if neighbour.live else neighbour.vector
         if neighbour.live and theirs.memory and not theirs.live:
