@@ -31,7 +31,7 @@ from laconic.transport.zenoh_settings import (
     endpoints_to_connect,
     session_settings,
 )
-from laconic.transport.zenoh_sockets import give_up_after
+from laconic.transport.zenoh_sockets import Caretaker
 
 __all__ = ["Security", "ZenohLink", "load_zenoh"]
 
@@ -139,18 +139,16 @@ class ZenohLink:
         self._declared: list[Any] = []
         self._others: dict[str, Any] = {}  # publishers of what neither all neighbours nor one of them is told
         self.session = _open(self._zenoh, session_settings(listen, connect, lease, tls, access), listen)
+        self._caretaker = Caretaker(lease)
         _OPEN.add(self)
         try:
-            self._declare(lease)
+            self._declare()
         except BaseException:
             self.close()
             raise
 
-    def _declare(self, lease: float) -> None:
+    def _declare(self) -> None:
         session, liveliness = self.session, self.session.liveliness()
-        with contextlib.suppress(AttributeError):  # zenoh before 1.8 does not tell of its links
-            listen = session.info.declare_link_events_listener
-            self._declared.append(listen(self._direct(lambda _: give_up_after(lease)), history=True))
         for other in self.neighbours:
             receive = self._direct(self._receiver(other))
             for key in (f"{self.site}/{other}/say", f"{self.site}/{other}/to/{self.name}"):
@@ -197,10 +195,12 @@ class ZenohLink:
         return receive
 
     def _watcher(self, other: str) -> Callable[[Any], None]:
-        deliver, gone = self._deliver, self._zenoh.SampleKind.DELETE
+        deliver, gone, look = self._deliver, self._zenoh.SampleKind.DELETE, self._caretaker.look
 
         def watch(sample: Any) -> None:
             here = sample.kind != gone
+            if here:
+                look()
             with self._lock:
                 if self._closed or here == (other in self._alive):  # zenoh may say it twice when links are remade
                     return
@@ -260,6 +260,7 @@ class ZenohLink:
                 thing.undeclare()
         with contextlib.suppress(self._error):
             self.session.close()
+        self._caretaker.close()
         _OPEN.discard(self)
 
     def __enter__(self) -> ZenohLink:

@@ -1,4 +1,9 @@
-"""Settings of zenoh's sockets that zenoh has no settings for."""
+"""Settings of zenoh's sockets that zenoh has no settings for.
+
+When zenoh closes a connection, it has the system wait until the other side has got all that was sent, for up to 10
+seconds; and over TLS it first waits without end until all can be sent. Where the other side is cut off, neither comes.
+Until then zenoh does not tell that a neighbour is gone, and its receiving thread may hear nobody else.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,8 @@ import contextlib
 import ctypes
 import os
 import socket
+import threading
+from typing import final
 
 _ZENOH = (1, 10)  # zenoh has the system wait for 10 seconds when it closes a connection
 _USER_TIMEOUT = getattr(socket, "TCP_USER_TIMEOUT", None)  # of Linux
@@ -13,13 +20,8 @@ _Pair = ctypes.c_int * 2
 
 
 def give_up_after(seconds: float) -> None:
-    """Have the system give up connections of zenoh to somebody who is cut off.
+    """Have the system not wait, and give up connections on which nothing was acknowledged for so many seconds.
 
-    When zenoh closes a connection, it has the system wait until the other side has got all that was sent, for up to 10
-    seconds; and over TLS it first waits without end until all can be sent. Where the other side is cut off, neither
-    happens. Until then zenoh does not tell that the neighbour is gone, and its receiving thread may hear nobody else.
-
-    The system is told not to wait, and to give up a connection on which nothing was acknowledged for so many seconds.
     Zenoh's connections are known by the very setting that is undone. Systems that do not list the files of a process
     keep it.
     """
@@ -36,3 +38,35 @@ def give_up_after(seconds: float) -> None:
                     limit = ctypes.c_int(max(1, round(1000 * seconds)))
                     after = (int(entry), socket.IPPROTO_TCP, _USER_TIMEOUT)
                     library.setsockopt(*after, ctypes.byref(limit), ctypes.sizeof(limit))
+
+
+@final
+class Caretaker:
+    """Keeps ``give_up_after`` done while connections come: when told so, and every so many seconds for all others.
+
+    In a thread of its own: zenoh could tell of its connections, but from threads that it does not wait for when a
+    session is closed, and that would bring down a Python which is about to end.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._wake = threading.Event()
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name="takes care of zenoh's sockets", daemon=True)
+        self._thread.start()
+
+    def look(self) -> None:
+        """There is a new connection."""
+        self._wake.set()
+
+    def close(self) -> None:
+        """End."""
+        self._closed = True
+        self._wake.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._closed:
+            self._wake.wait(self._seconds)
+            self._wake.clear()
+            give_up_after(self._seconds)
