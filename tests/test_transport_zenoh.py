@@ -250,6 +250,8 @@ WRONG = {
     "name of another kind": ({"name": 3}, "name must be a word"),
     "site": ({"site": "my site"}, "site must be a word"),
     "neighbour": ({"neighbours": {"$x": None}}, "a neighbour's name must be a word"),
+    "no mapping": ({"neighbours": ["hall"]}, "neighbours must map names to endpoints, got \\['hall'\\]"),
+    "no security": ({"security": "ca.pem"}, "security must be a Security, got 'ca.pem'"),
     "itself": ({"neighbours": {"kitchen": None}}, "kitchen cannot be its own neighbour"),
     "udp": ({"listen": "udp/127.0.0.1:7447"}, "listen must begin with 'tcp/' since there is no security"),
     "tls": ({"listen": "tls/127.0.0.1:7447"}, "listen must begin with 'tcp/' since there is no security"),

@@ -2,6 +2,7 @@
 
 import json
 import queue
+import sys
 from contextlib import ExitStack
 
 import pytest
@@ -236,3 +237,9 @@ def test_files_that_do_not_fit(tmp_path, files, foreign):
             ZenohLink("kitchen", listen="tls/127.0.0.1:7447", neighbours={}, deliver=print, security=given)
     with pytest.raises(ValueError, match="listen must begin with 'tls/' since there is security"):
         ZenohLink("kitchen", listen="tcp/127.0.0.1:7447", neighbours={}, deliver=print, security=own)
+
+
+def test_without_cryptography(monkeypatch, files):
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    with pytest.raises(ValueError, match=r"needs the package cryptography: install laconic\[agents\]\."):
+        files["kitchen"].check("kitchen")

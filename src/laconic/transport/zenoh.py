@@ -107,6 +107,10 @@ class ZenohLink:
         inlet: str | None = None,
     ) -> None:
         self.name, self.site = check_part("name", name), check_part("site", site)
+        if not isinstance(neighbours, Mapping):
+            raise ValueError(f"neighbours must map names to endpoints, got {neighbours!r}.")
+        if security is not None and not isinstance(security, Security):
+            raise ValueError(f"security must be a Security, got {security!r}.")
         self.neighbours = tuple(check_part("a neighbour's name", other) for other in neighbours)
         if name in self.neighbours:
             raise ValueError(f"{name} cannot be its own neighbour.")

@@ -49,8 +49,11 @@ class Security:
 
     def check(self, name: str) -> None:
         """Raise a ValueError or OSError if these files cannot serve the agent ``name``."""
-        from cryptography import x509
-        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+        try:
+            from cryptography import x509
+            from cryptography.hazmat.primitives.serialization import load_pem_private_key
+        except ImportError:
+            raise ValueError("security needs the package cryptography: install laconic[agents].") from None
 
         authorities = _certificates(self.ca)
         chain = _certificates(self.certificate)
