@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -89,7 +89,7 @@ def agents(hosts: Hosts, site: Path) -> Iterator[dict[str, subprocess.Popen[byte
         for process in processes.values():
             process.send_signal(signal.SIGTERM)
         for process in processes.values():
-            process.wait(20)
+            process.wait(120)
     finally:
         for process in processes.values():
             if process.poll() is None:
@@ -180,15 +180,24 @@ class Watch:
             self.look()
             time.sleep(0.01)
 
-    def until_exact(self, limit: float, since: dict[str, int] | None = None) -> float:
-        """Seconds until all is exact; infinite if that takes longer than ``limit``."""
+    def until(self, condition: Callable[[], bool], limit: float) -> float:
+        """Seconds until ``condition`` holds; infinite if that takes longer than ``limit``."""
         begun = time.monotonic()
         while time.monotonic() < begun + limit:
             self.look()
-            if self.exact(since):
+            if condition():
                 return time.monotonic() - begun
             time.sleep(0.005)
         return np.inf
+
+    def until_exact(self, limit: float, since: dict[str, int] | None = None) -> float:
+        """Seconds until all is exact; infinite if that takes longer than ``limit``."""
+        return self.until(lambda: self.exact(since), limit)
+
+    def apart(self, group: Iterable[str]) -> bool:
+        """Whether all edges between this group and the others are suspended, at both ends."""
+        crossing = [stage for (a, b), stage in self.stages().items() if (a in group) != (b in group)]
+        return "live" not in crossing
 
     def imbalance(self, first: int, last: int) -> dict[str, float]:
         """How far the duals are from adding up to nothing, in rounds of which the checkpoints of all agents were seen.
@@ -297,18 +306,14 @@ def measure(folder: Path, hosts: Hosts, group: tuple[str, ...], options: argpars
     crossing = sum((a in group) != (b in group) for a, b in edges)
     print(f"{len(names)} hosts, {len(edges)} edges, {crossing} of them between the groups; slots of {slot} s")
     with agents(hosts, site):
-        started = watch.until_exact(60)
+        started = watch.until_exact(180)
         print(f"started: all edges live and replicas exact after {started:.1f} s", flush=True)
         mark("before")
         watch.wait(options.before)
         hosts.cut(group)
         mark("partition")
         begun = time.monotonic()
-        while time.monotonic() < begun + options.cut and any(
-            stage == "live" for (a, b), stage in watch.stages().items() if (a in group) != (b in group)
-        ):
-            watch.wait(0.01)
-        noticed = time.monotonic() - begun
+        noticed = watch.until(lambda: watch.apart(group), options.cut)
         watch.wait(begun + options.cut - time.monotonic())
         apart = sum(stage == "live" for stage in watch.stages().values())
         print(

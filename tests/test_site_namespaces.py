@@ -7,8 +7,8 @@ import pytest
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 NAMES = ("attic", "hall", "kitchen")
-CUT = 4.0
 SLOT = 0.05
+LONG = 120.0  # seconds after which something is broken
 
 
 @pytest.fixture(scope="module")
@@ -33,42 +33,41 @@ def hosts(kit):
     assert not [name for name in NAMES if made.space(name) in run("ip", "netns", "list")]
 
 
-def test_agents_on_separate_hosts_go_on_through_a_partition_and_are_exact_soon_after(kit, hosts, tmp_path):
+def test_agents_on_separate_hosts_go_on_through_a_partition_and_are_exact_after_it(kit, hosts, tmp_path):
     site = kit.write_site(tmp_path, hosts, slot=SLOT)
     watch = kit.Watch(tmp_path / "checkpoints", NAMES)
     with kit.agents(hosts, site) as processes:
-        assert watch.until_exact(60) < 60, "the agents do not meet"
+        assert watch.until_exact(LONG) < LONG, "the agents do not meet"
         hosts.cut(["attic"])
-        watch.look()
+        assert watch.until(lambda: watch.apart(["attic"]), LONG) < LONG, "nobody notices the cut"
         before = watch.rounds()
-        watch.wait(CUT)
+        watch.wait(2.0)
+        # Both sides go on, slot after slot, and neither hears of the other.
+        assert watch.until(lambda: all(at >= before[name] + 40 for name, at in watch.rounds().items()), LONG) < LONG
         during, stages = watch.rounds(), watch.stages()
         hosts.heal()
-        # 3 seconds on a quiet machine; ten tells repair from none on a busy one.
-        assert watch.until_exact(10, during) < 10, f"not healed: {watch.stages()}"
+        # The benchmark shows how soon; a busy machine may take its time.
+        assert watch.until_exact(LONG, during) < LONG, f"not healed: {watch.stages()}"
         ended = {name: process.poll() for name, process in processes.items()}
 
     assert ended == dict.fromkeys(NAMES, None)
     assert stages == {(a, b): "live" if "attic" not in (a, b) else "gone" for a in NAMES for b in NAMES if a != b}
-    # Both sides went on, slot after slot.
-    slots = CUT / SLOT
-    for name in NAMES:
-        assert 0.5 * slots < during[name] - before[name] < 1.2 * slots, name
     assert watch.compared > 0
     assert watch.wrong == 0
 
 
-def test_agents_take_out_what_random_loss_did(kit, hosts, tmp_path):
+def test_agents_mend_what_random_loss_did(kit, hosts, tmp_path):
     site = kit.write_site(tmp_path, hosts, slot=SLOT)
     watch = kit.Watch(tmp_path / "checkpoints", NAMES)
     with kit.agents(hosts, site) as processes:
-        assert watch.until_exact(60) < 60, "the agents do not meet"
+        assert watch.until_exact(LONG) < LONG, "the agents do not meet"
         hosts.lose(0.2)
         watch.wait(2.0)
-        watch.look()
         hosts.heal()
-        assert watch.until_exact(10, watch.rounds()) < 10, f"not mended: {watch.stages()}"
+        watch.look()
+        assert watch.until_exact(LONG, watch.rounds()) < LONG, f"not mended: {watch.stages()}"
         ended = {name: process.poll() for name, process in processes.items()}
 
     assert ended == dict.fromkeys(NAMES, None)
+    assert watch.compared > 0
     assert watch.wrong == 0
