@@ -336,6 +336,8 @@ def measure(folder: Path, hosts: Hosts, group: tuple[str, ...], options: argpars
         watch.wait(5.0 + 1.0)
         mark("end")
         more = short_cuts(hosts, watch, group, options.again)
+        calm = max(watch.rounds().values()) + settled
+        watch.wait(2 + 4.0)
     watch.look()  # at what the agents left when they were stopped, all at once
     last = [state.about["finished"] for state in watch.states.values()]
     # What was said in the very last slot may still have been on its way. Duals can be added up where all agents were
@@ -356,6 +358,7 @@ def measure(folder: Path, hosts: Hosts, group: tuple[str, ...], options: argpars
         title: {name: (rounds[name], marks[k + 1][2][name]) for name in names}
         for k, (title, _, rounds, _) in enumerate(marks[:-1])
     }
+    balances["short cuts"] = watch.imbalance(calm, min(last) - 1)
     phases = errors(folder, names, spans)
     print(f"\n{'':<12}{'seconds':>8}{'slots':>7}{'rounds learned':>16}{'error':>9}{'disconnected':>14}")
     for (title, at, _, gone), (_, until, _, later) in itertools.pairwise(marks):
