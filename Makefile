@@ -34,7 +34,7 @@ demo: $(VENV)/.run ## ten agents, seven learners: a table and pictures in demo/
 	@$(BIN)/python examples/compare_learners.py --out demo
 
 test: $(VENV)/.dev ## run every test
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
 
 lint: $(VENV)/.dev ## style, types, and who may import whom
 	@$(BIN)/ruff check .

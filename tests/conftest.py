@@ -10,6 +10,14 @@ import laconic as lc
 settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
 settings.load_profile("fixed")
 
+
+def pytest_collection_modifyitems(items):
+    """Tests with real processes and sockets run one after the other, beside all the others."""
+    for item in items:
+        if item.path.name.startswith(("test_site", "test_transport")):
+            item.add_marker(pytest.mark.xdist_group("network"))
+
+
 NETWORKS = {
     "path": lc.Network.path(6),
     "ring": lc.Network.ring(6),
