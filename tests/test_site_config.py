@@ -177,6 +177,7 @@ WRONG = {
     "text for a number": (in_table("site", 'slot = "1"'), "[site] slot must be a number, got '1'."),
     "nan": (in_table("site", "slot = nan"), "[site] slot must be finite, got nan."),
     "no time": (in_table("site", "slot = 0"), "[site] slot must be larger than 0, got 0."),
+    "no lease": (in_table("site", "lease = 0"), "[site] lease must be at least 0.1, got 0."),
     "no patience": (in_table("site", "patience = -1"), "[site] patience must be larger than 0, got -1."),
     "bool for a number": (in_table("learner", "rho = true"), "[learner] rho must be a number, got True."),
     "negative": (in_table("learner", "eta = -2"), "[learner] eta must be larger than 0, got -2."),

@@ -99,6 +99,8 @@ class Site:
         Seconds of a round in slotted time.
     patience : float
         Seconds until a neighbour that vanished is given up.
+    lease : float
+        Seconds of silence after which a neighbour counts as vanished; links give four signs of life in that time.
     checkpoint : Path, optional
         Folder for the agents' checkpoints; None if they have no disk.
     checkpoint_every : int
@@ -131,6 +133,7 @@ class Site:
     clock: str
     slot: float
     patience: float
+    lease: float
     checkpoint: Path | None
     checkpoint_every: int
     model: Model
@@ -222,6 +225,7 @@ def _read_site(file: Path, values: dict[str, Any]) -> Site:
     name = site.identifier("name", "site")
     clock = site.choice("clock", CLOCKS, "lockstep")
     slot, patience = site.number("slot", 1.0, above=0), site.number("patience", 10.0, above=0)
+    lease = site.number("lease", 1.0, least=0.1)
     checkpoint = site.path("checkpoint", None)
     checkpoint_every = site.integer("checkpoint_every", 100, least=1)
     site.end()
@@ -231,7 +235,7 @@ def _read_site(file: Path, values: dict[str, Any]) -> Site:
     agents = _read_agents(tables["agents"], tables["source"], model, name, security)
     edges = _read_edges(tables["network"], [agent.name for agent in agents])
     read = Site(
-        file, name, clock, slot, patience, checkpoint, checkpoint_every, model, learning, agents, edges, security
+        file, name, clock, slot, patience, lease, checkpoint, checkpoint_every, model, learning, agents, edges, security
     )
     with tables["network"].blame():
         read.network()

@@ -130,6 +130,7 @@ def open_link(site: Site, name: str, deliver: Callable[[Event], None]) -> ZenohL
         neighbours={other: str(site.endpoint(other)) for other in site.neighbours(name)},
         deliver=deliver,
         security=security,
+        lease=site.lease,
         inlet=source.key if isinstance(source, ZenohSettings) else None,
     )
 

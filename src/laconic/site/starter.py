@@ -28,6 +28,7 @@ name = "home"              # first part of every zenoh key: home/{first}/sample,
 clock = "lockstep"         # a round ends when all neighbours are heard; or "slotted": when `slot` seconds are over
 slot = 1.0                 # seconds
 patience = 10.0            # seconds until a neighbour that vanished is given up
+lease = 1.0                # seconds of silence after which it counts as vanished; longer: less traffic on idle links
 checkpoint = "state"       # folder where agents save their state; without it, neighbours remind them after a restart
 checkpoint_every = 100     # rounds
 
