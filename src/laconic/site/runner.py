@@ -25,6 +25,7 @@ from laconic.site.supervisor import DIVERGED, ENDED, heard
 from laconic.transport.link import Event
 from laconic.transport.zenoh import Security, ZenohLink
 
+_SLOW = 3.0  # seconds of silence after which one wonders
 _HEARTBEAT = 10.0  # seconds of silence on slots after which an agent says that it is
 
 _log = logging.getLogger(__name__)
@@ -140,6 +141,17 @@ def warm(site: Site) -> None:
 
     Two agents of this site's kind talk to each other, here and now.
     """
+    note = {"why": "the first start of an installation compiles for a while"}
+    patience = threading.Timer(_SLOW, _log.info, ["prepares"], {"extra": note})
+    patience.daemon = True
+    patience.start()
+    try:
+        _rehearse(site)
+    finally:
+        patience.cancel()
+
+
+def _rehearse(site: Site) -> None:
     features, learner = site.features(), site.learner()
     pair = [
         Agent(name, [other], features, learner, n_agents=2, clock=site.clock, dtype=site.model.dtype)
