@@ -25,7 +25,7 @@ import numpy as np
 from network import PLAYERS, Seat, free_ports, lattice, race
 
 import laconic as lc
-from laconic.agent.checkpoint import read_checkpoint
+from laconic.protocol.checkpoint import read_checkpoint
 
 INPUTS = 5
 FREQUENCIES = 50
@@ -36,9 +36,9 @@ class Agents:
     """An agent with the driver of ``laconic agent``, and samples that are at hand."""
 
     def __init__(self, seat: Seat) -> None:
-        from laconic.site.driver import Lockstep, Terms
-        from laconic.site.inbox import Inbox
-        from laconic.site.metrics import Tally
+        from laconic.deploy.running.driver import Lockstep, Terms
+        from laconic.deploy.running.inbox import Inbox
+        from laconic.deploy.running.metrics import Tally
         from laconic.transport.zenoh import ZenohLink
 
         features = lc.RandomFeatures.gaussian(INPUTS, FREQUENCIES, bandwidth=1.0, seed=0)
@@ -72,7 +72,7 @@ class Stream:
     ended = False
 
     def __init__(self, name: str) -> None:
-        from laconic.site.sources.base import Sample
+        from laconic.deploy.sources.base import Sample
 
         rng = np.random.default_rng(int(name[-2:]))
         X = rng.uniform(size=(1000, INPUTS))
@@ -134,7 +134,7 @@ def start(site: Path, name: str, *more: str) -> subprocess.Popen[bytes]:
 
 def equal(options: argparse.Namespace) -> None:
     """Processes against the simulator."""
-    from laconic.site.config import Site
+    from laconic.deploy.settings.site import Site
 
     with tempfile.TemporaryDirectory() as folder:
         path = write_site(Path(folder), options.rounds, every=10**9)
@@ -166,7 +166,7 @@ def equal(options: argparse.Namespace) -> None:
 
 def kills(options: argparse.Namespace) -> None:
     """Kill -9, again and again."""
-    from laconic.site.config import Site
+    from laconic.deploy.settings.site import Site
 
     dice = random.Random(options.seed)
     with tempfile.TemporaryDirectory() as folder:
@@ -234,7 +234,7 @@ def wait_for(folder: str, name: str, event: str, after: int) -> None:
 
 def soak(options: argparse.Namespace) -> None:
     """Full speed, for long."""
-    from laconic.site.config import Site
+    from laconic.deploy.settings.site import Site
 
     with tempfile.TemporaryDirectory() as folder:
         path = write_site(Path(folder), 5000, loop=True, every=1000)

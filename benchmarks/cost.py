@@ -112,11 +112,11 @@ def write_site(folder: Path, options: argparse.Namespace, learner: str, clock: s
 
 def live(path: Path, name: str, rounds: int, pipe: Connection) -> None:
     """One agent, with the parts of ``laconic agent``: it meets its neighbours, waits for a word, and learns."""
-    from laconic.site.config import Site
-    from laconic.site.driver import SAMPLES, Lockstep, Slotted, Terms
-    from laconic.site.inbox import Inbox
-    from laconic.site.metrics import Tally
-    from laconic.site.runner import make_agent, open_link, warm
+    from laconic.deploy.running.driver import SAMPLES, Lockstep, Slotted, Terms
+    from laconic.deploy.running.inbox import Inbox
+    from laconic.deploy.running.metrics import Tally
+    from laconic.deploy.running.runner import make_agent, open_link, warm
+    from laconic.deploy.settings.site import Site
 
     site = Site.read(path)
     warm(site)

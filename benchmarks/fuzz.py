@@ -26,8 +26,8 @@ import numpy as np
 from tqdm import tqdm
 
 import laconic as lc
-from laconic.agent import Agent, AgentState, NotReady
 from laconic.engine import Diverged
+from laconic.protocol import Agent, AgentState, NotReady
 
 FEATURES = lc.RandomFeatures.gaussian(n_inputs=3, n_frequencies=8, bandwidth=0.6, seed=4)
 CENSOR = lc.Censor(2.0, 0.99)  # with which some rounds are silent and some are not
@@ -292,7 +292,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "fuzz.json")
     arguments = parser.parse_args()
-    logging.getLogger("laconic.agent").setLevel(logging.ERROR)
+    logging.getLogger("laconic.protocol").setLevel(logging.ERROR)
     warnings.simplefilter("error")  # a number that overflows is a fault, too
     spoiler = Spoiler(arguments.seed)
     targets = [Target(name) for name in TARGETS]

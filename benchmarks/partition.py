@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 from hosts import Hosts, stop_in_order
 
-from laconic.agent.checkpoint import AgentState, read_checkpoint
+from laconic.protocol.checkpoint import AgentState, read_checkpoint
 
 INPUTS = 5
 FREQUENCIES = 50

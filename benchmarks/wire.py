@@ -132,8 +132,8 @@ def wire_cost(
 
 def make_files(folder: Path) -> list[Any]:
     """Certificates for both ends."""
-    from laconic.site.certificates import make_certificates
-    from laconic.site.config import Site
+    from laconic.deploy.operations.certificates import make_certificates
+    from laconic.deploy.settings.site import Site
     from laconic.transport.zenoh import Security
 
     agents = "".join(

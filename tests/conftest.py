@@ -14,7 +14,7 @@ settings.load_profile("fixed")
 def pytest_collection_modifyitems(items):
     """Tests with real processes and sockets run one after the other, beside all the others."""
     for item in items:
-        if item.path.name.startswith(("test_site", "test_transport")):
+        if item.path.parent.name in ("deploy", "transport"):
             item.add_marker(pytest.mark.xdist_group("network"))
 
 

@@ -14,7 +14,7 @@ ENGINE = Path(__file__).parents[1] / "src" / "laconic" / "engine"
 
 
 def main() -> None:
-    text = b"".join((ENGINE / name).read_bytes() for name in ("vectors.py", "waves.py", "rows.py"))
+    text = b"".join((ENGINE / name).read_bytes() for name in ("vectors.py", "sincos.py", "rows.py"))
     stamp = hashlib.sha256(text).hexdigest()[:16]
     kernels = ENGINE / "kernels.py"
     kernels.write_text(re.sub(r'^STAMP = ".*"$', f'STAMP = "{stamp}"', kernels.read_text(), flags=re.MULTILINE))

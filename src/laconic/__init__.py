@@ -27,10 +27,11 @@ from laconic.network import Network
 from laconic.trace import State, Trace
 
 if TYPE_CHECKING:
-    from laconic import checks, data, offline
-    from laconic.agent import Agent
-    from laconic.faces import DecentralizedKernelClassifier, DecentralizedKernelRegressor
-    from laconic.faces import river as river
+    from laconic import data, offline
+    from laconic.estimators import DecentralizedKernelClassifier, DecentralizedKernelRegressor
+    from laconic.estimators import river as river
+    from laconic.protocol import Agent
+    from laconic.testing import checks
 
 __version__ = version("laconic")
 
@@ -64,15 +65,15 @@ __all__ = [
 
 # What needs a large library of its own is imported when it is first asked for.
 _LAZY_MODULES = {
-    "checks": "laconic.checks",
+    "checks": "laconic.testing.checks",
     "data": "laconic.data",
     "offline": "laconic.offline",
-    "river": "laconic.faces.river",
+    "river": "laconic.estimators.river",
 }
 _LAZY_CLASSES = {
-    "Agent": "laconic.agent",
-    "DecentralizedKernelClassifier": "laconic.faces",
-    "DecentralizedKernelRegressor": "laconic.faces",
+    "Agent": "laconic.protocol",
+    "DecentralizedKernelClassifier": "laconic.estimators",
+    "DecentralizedKernelRegressor": "laconic.estimators",
 }
 
 

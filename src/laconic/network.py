@@ -279,7 +279,7 @@ class Network:
 
     def draw(self, ax: Axes | None = None) -> Axes:
         """Draw the network with matplotlib; darker agents have more neighbours. Returns the axes."""
-        from laconic._draw import draw_network
+        from laconic.plot.draw import draw_network
 
         return draw_network(self, ax)
 

@@ -219,7 +219,7 @@ class Trace:
 
     def plot(self, label: str | None = None, figure: Figure | None = None) -> Figure:
         """MSE against time, against messages and against bits. Pass the figure on to draw several runs into one."""
-        from laconic._draw import draw_trace
+        from laconic.plot.draw import draw_trace
 
         return draw_trace(self, label, figure)
 

@@ -13,7 +13,7 @@ from laconic import _validate
 from laconic.cli.options import Commands, describe, number, one_of, whole
 
 if TYPE_CHECKING:
-    from laconic.site.config import Site
+    from laconic.deploy.settings.site import Site
 
 _ABOUT_AGENT = """
 Run one agent of a site: it learns from its samples, talks to its neighbours,
@@ -92,8 +92,8 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 def run_one(arguments: argparse.Namespace) -> int:
     """Run an agent."""
     from laconic.cli.words import sentence
-    from laconic.site import logs
-    from laconic.site.config import Site
+    from laconic.deploy.running import logs
+    from laconic.deploy.settings.site import Site
 
     _check(arguments)
     site = Site.read(arguments.config)
@@ -108,7 +108,7 @@ def run_one(arguments: argparse.Namespace) -> int:
     if name is None:
         raise ValueError(f"--name must say which agent to run: {', '.join(site.names)}.")
     site.agent(name)
-    from laconic.site.runner import run_agent
+    from laconic.deploy.running.runner import run_agent
 
     try:
         return run_agent(
@@ -121,16 +121,16 @@ def run_one(arguments: argparse.Namespace) -> int:
             supervised=arguments.supervised,
         )
     except OSError as error:  # a port that is taken, say, which may be free the next time: not nonsense
-        logging.getLogger("laconic.site").error("failed", extra={"why": sentence(error)})
+        logging.getLogger("laconic.deploy").error("failed", extra={"why": sentence(error)})
         return 1
 
 
 def _wait_for_task(site: Site) -> dict[str, Any] | None:
     """Load everything, then wait on standard input to be told which agent to be; None if nobody does."""
-    from laconic.site.runner import warm
+    from laconic.deploy.running.runner import warm
 
     warm(site)
-    logging.getLogger("laconic.site").info("loaded")
+    logging.getLogger("laconic.deploy").info("loaded")
     line = b""
     while not line.endswith(b"\n"):
         part = os.read(0, 4096)  # not by sys.stdin, which would read ahead
@@ -145,10 +145,10 @@ def run_all(arguments: argparse.Namespace) -> int:
     """Run a site."""
     import sys
 
-    from laconic.site import logs
-    from laconic.site.config import Site
-    from laconic.site.screen import Screen
-    from laconic.site.supervisor import Spare, Supervisor, command
+    from laconic.deploy.operations.screen import Screen
+    from laconic.deploy.operations.supervisor import Spare, Supervisor, command
+    from laconic.deploy.running import logs
+    from laconic.deploy.settings.site import Site
 
     _check(arguments)
     site = Site.read(arguments.config)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from laconic.cli.options import Commands, describe, whole
 
 if TYPE_CHECKING:
-    from laconic.transport.faults import Schedule
+    from laconic.testing.faults import Schedule
 
 _ABOUT = """
 Let everything go wrong that can: messages are lost, late, doubled, spoiled;
@@ -48,7 +48,7 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Do it: exit code 1 if anything is violated."""
-    logging.getLogger("laconic.agent").setLevel(logging.ERROR)  # refusals are what a faulty network is about
+    logging.getLogger("laconic.protocol").setLevel(logging.ERROR)  # refusals are what a faulty network is about
     if arguments.seed is not None:
         if arguments.seed < 0:
             raise ValueError(f"--seed must not be negative, got {arguments.seed}.")
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _one(seed: int) -> int:
-    from laconic.transport.faults import check, draw_schedule
+    from laconic.testing.faults import check, draw_schedule
 
     schedule = draw_schedule(seed)
     print(schedule)
@@ -89,7 +89,7 @@ def _many(seeds: range, jobs: int, progress: bool) -> int:
         if violations:
             violated += 1
             shown.clear()
-            from laconic.transport.faults import draw_schedule
+            from laconic.testing.faults import draw_schedule
 
             _explain(draw_schedule(seed), violations)
     seconds = time.perf_counter() - start
@@ -109,15 +109,15 @@ def _results(seeds: range, jobs: int) -> Iterator[tuple[int, list[str]]]:
 
 
 def _result(seed: int) -> tuple[int, list[str]]:
-    from laconic.transport.faults import check, draw_schedule
+    from laconic.testing.faults import check, draw_schedule
 
-    logging.getLogger("laconic.agent").setLevel(logging.ERROR)
+    logging.getLogger("laconic.protocol").setLevel(logging.ERROR)
     return seed, check(draw_schedule(seed))
 
 
 def _explain(schedule: Schedule, violations: list[str]) -> None:
     """What was violated, and the least that does it."""
-    from laconic.transport.faults import check, shrink
+    from laconic.testing.faults import check, shrink
 
     print(f"\nseed {schedule.seed} violates what must hold:")
     for violation in violations:

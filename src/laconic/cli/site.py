@@ -10,8 +10,8 @@ from laconic.cli.options import Commands, describe, whole
 from laconic.cli.words import paragraph, plural, table
 
 if TYPE_CHECKING:
-    from laconic.site.certificates import Outcome
-    from laconic.site.config import Site
+    from laconic.deploy.operations.certificates import Outcome
+    from laconic.deploy.settings.site import Site
 
 _ABOUT_INIT = """
 Write a commented site.toml, and data for a first trial: agents on this machine
@@ -55,8 +55,8 @@ def add(commands: Commands) -> None:
 
 def init(arguments: argparse.Namespace) -> int:
     """Write the settings, the data, and, if asked for, the certificates."""
-    from laconic.site import starter
-    from laconic.site.config import Site
+    from laconic.deploy.operations import starter
+    from laconic.deploy.settings.site import Site
 
     file = Path(arguments.path).expanduser()
     if file.suffix != ".toml":
@@ -73,7 +73,7 @@ def init(arguments: argparse.Namespace) -> int:
         _write(path, content)
     print(paragraph(f"Wrote {file} and data for {plural(site.n_agents, 'agent')}: {', '.join(site.names)}."))
     if arguments.secure:
-        from laconic.site.certificates import make_certificates
+        from laconic.deploy.operations.certificates import make_certificates
 
         _tell(site, make_certificates(site))
     print(paragraph(f"`laconic up {file}` starts them, Ctrl-C stops them."))
@@ -82,8 +82,8 @@ def init(arguments: argparse.Namespace) -> int:
 
 def certs(arguments: argparse.Namespace) -> int:
     """Make the certificates, and say what was made."""
-    from laconic.site.certificates import make_certificates
-    from laconic.site.config import Site
+    from laconic.deploy.operations.certificates import make_certificates
+    from laconic.deploy.settings.site import Site
 
     site = Site.read(Path(arguments.site).expanduser())
     _tell(site, make_certificates(site, only=arguments.only, force=arguments.force, days=arguments.days))

@@ -41,8 +41,8 @@ from laconic.engine.rows import (
     unpack_row,
     value_of,
 )
+from laconic.engine.sincos import prefetch_row, project, wave
 from laconic.engine.vectors import jit, load, splat, store, vector_fma, width_of
-from laconic.engine.waves import prefetch_row, project, wave
 
 STAMP = "4e4ff3815cb77c58"
 

@@ -16,7 +16,7 @@ from laconic.engine.chunk import Chunk, Engine
 from laconic.engine.errors import Diverged
 from laconic.engine.log import Log
 from laconic.engine.outcome import advice, attach, bad_input, make_trace
-from laconic.engine.source import Blocks, Source
+from laconic.engine.samples import Blocks, Source
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
 from laconic.network import Network

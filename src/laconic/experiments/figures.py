@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from laconic._draw import _FAINT, _INK, _POINTS, _QUIET, _STYLES, _draw_curve, _draw_reference, _dress, _Style
 from laconic._validate import Array
 from laconic.experiments.settings import SETTINGS
 from laconic.experiments.tuning import Tuning
+from laconic.plot.draw import _FAINT, _INK, _POINTS, _QUIET, _STYLES, _draw_curve, _draw_reference, _dress, _Style
 from laconic.trace import Trace
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ from typing import Any, final
 import numpy as np
 
 from laconic._validate import Array
-from laconic.agent import Agent, AgentState
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
 from laconic.network import Network
-from laconic.transport.trouble import Corruption, Crash, Delay, Duplication, Fault, Loss, Partition, Skew, Slow
+from laconic.protocol import Agent, AgentState
+from laconic.transport.faults import Corruption, Crash, Delay, Duplication, Fault, Loss, Partition, Skew, Slow
 
 LATENCY = (0.02, 0.2)  # of a message on a good day
 WORK = 0.05  # seconds that a round takes a host in lockstep

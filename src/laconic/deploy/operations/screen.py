@@ -1,0 +1,156 @@
+"""What people see of a site that runs on their machine: its agents' lines, and one line that sums them up."""
+
+from __future__ import annotations
+
+import logging
+import math
+import shutil
+import sys
+import time
+from collections.abc import Mapping
+from datetime import datetime
+from typing import IO, Any
+
+from laconic.deploy.running import logs
+
+_FRESH = 0.25  # seconds between two drawings of the summary
+_CLEAR = "\r\x1b[K"
+_OWN = ("time", "level", "agent", "event")  # of every line
+_SUMS = ("sends", "bits", "repairs")
+
+
+class Screen:
+    """Shows the lines of agents: short on a terminal, above a line that sums them up; elsewhere as JSON, as they are.
+
+    It is a stream to write to as well, so that the lines of others do not run into the summary.
+
+    Parameters
+    ----------
+    n_agents : int
+    stream : file
+        Where to write; stderr if not given.
+    form : "auto", "json" or "text"
+        Of the lines; auto for text on a terminal and JSON elsewhere.
+    level : str
+        Lines of a lower level are not shown.
+
+    Examples
+    --------
+    >>> import io
+    >>> screen = Screen(2, io.StringIO())
+    >>> screen.line("hall", "", {"event": "progress", "round": 8, "mean_square_error": 0.2, "sends": 3, "bits": 900})
+    >>> screen.line("attic", "", {"event": "progress", "round": 7, "mean_square_error": 0.8, "sends": 4, "bits": 1200})
+    >>> screen.summary()
+    'round 7  mean square error 0.5000  7 sends  2,100 bits  0 repairs  2 of 2 agents'
+    """
+
+    def __init__(self, n_agents: int, stream: IO[str] | None = None, form: str = "auto", level: str = "info") -> None:
+        self._stream = stream if stream is not None else sys.stderr
+        self.live = self._stream.isatty()
+        self.form = form if form != "auto" else "text" if self.live else "json"
+        self._n_agents = n_agents
+        self._hidden = logs.LEVELS[: logs.LEVELS.index(level)]
+        self._status: dict[str, Mapping[str, Any]] = {}  # the latest of each agent
+        self._here: set[str] = set()
+        self._drawn = -math.inf  # when the summary was last drawn
+        self._stale = False
+
+    def line(self, name: str, text: str, fields: Mapping[str, Any] | None) -> None:
+        """An agent wrote a line; ``fields`` is what is in it if it is one of its log."""
+        if fields is None:
+            self.write(f"{self._foreign(name, text)}\n")
+            return
+        if fields["event"] in ("started", "progress"):
+            self._here.add(name)
+        if fields["event"] == "progress":
+            self._status[name] = fields
+            self._stale = True
+            if self.live:
+                self.refresh()
+                return
+        if fields.get("level") not in self._hidden:
+            self.write(f"{text if self.form == 'json' else _short(fields)}\n")
+
+    def gone(self, name: str) -> None:
+        """An agent's process is gone."""
+        self._here.discard(name)
+        self._stale = True
+
+    def summary(self) -> str:
+        """What all agents have done together: the round that the last of them is in, their mean error, their sums."""
+        if not self._status:
+            return f"{len(self._here)} of {self._n_agents} agents"
+        all_ = list(self._status.values())
+        errors = [error for status in all_ if (error := _number(status, "mean_square_error")) is not None]
+        rounds = [_number(status, "round") or 0 for name, status in self._status.items() if name in self._here]
+        sums = [f"{sum(_number(status, name) or 0 for status in all_):,.0f} {name}" for name in _SUMS]
+        parts = [
+            f"round {min(rounds or [_number(status, 'round') or 0 for status in all_]):,.0f}",
+            *([f"mean square error {sum(errors) / len(errors):#.4g}"] if errors else []),
+            *sums,
+            f"{len(self._here)} of {self._n_agents} agents",
+        ]
+        return "  ".join(parts)
+
+    def write(self, text: str) -> int:
+        """Write whole lines, above the summary."""
+        self._stream.write(f"{_CLEAR}{text}" if self.live else text)
+        self._stale = True
+        self._draw()
+        return len(text)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+        self._stream.flush()
+
+    def isatty(self) -> bool:
+        """Whether somebody looks."""
+        return self.live
+
+    def pause(self) -> float:
+        """Seconds until the summary is to be drawn again."""
+        return max(0.0, self._drawn + _FRESH - time.monotonic()) if self.live and self._stale else math.inf
+
+    def refresh(self) -> None:
+        """Draw the summary again, if it is time."""
+        if self._stale and time.monotonic() - self._drawn >= _FRESH:
+            self._draw()
+
+    def close(self) -> None:
+        """Leave the summary as the last line."""
+        self._draw()
+        if self.live:
+            self._stream.write("\n")
+        self.flush()
+
+    def _draw(self) -> None:
+        if self.live:
+            columns = shutil.get_terminal_size().columns
+            self._stream.write(f"{_CLEAR}{self.summary()[: columns - 1]}")
+            self._drawn, self._stale = time.monotonic(), False
+        self.flush()
+
+    def _foreign(self, name: str, text: str) -> str:
+        """A line that is no line of a log: a traceback's, or a library's."""
+        if self.form == "text":
+            return f"{name} | {logs.printable(text)}"
+        record = logging.makeLogRecord({"msg": "output", "levelname": "WARNING", "line": text})
+        return logs.Json(name).format(record)
+
+
+def _short(fields: Mapping[str, Any]) -> str:
+    """A line of an agent's log in its short form."""
+    try:
+        clock = datetime.fromisoformat(str(fields.get("time"))).astimezone().strftime("%H:%M:%S")
+    except (ValueError, OverflowError, OSError):
+        clock = "--:--:--"
+    rest = {name: value for name, value in fields.items() if name not in _OWN}
+    trace = rest.pop("traceback", None)
+    line = logs.sentence(clock, str(fields.get("agent", "")), str(fields.get("level")), fields["event"], rest)
+    below = [f"  {logs.printable(part)}" for part in str(trace).splitlines()] if trace else []
+    return "\n".join([line, *below])
+
+
+def _number(status: Mapping[str, Any], name: str) -> float | None:
+    value = status.get(name)
+    return value if isinstance(value, (int, float)) and math.isfinite(value) else None

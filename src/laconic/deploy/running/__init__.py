@@ -1,0 +1,1 @@
+"""One agent of a site as a process: driven, measured, logged."""

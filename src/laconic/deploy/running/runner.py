@@ -1,0 +1,197 @@
+"""One agent of a site as a process: its parts are put together, driven until they are done, and taken apart."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+
+from laconic.deploy.operations.supervisor import DIVERGED, ENDED, heard
+from laconic.deploy.running.driver import Driver, Lockstep, Slotted, Terms
+from laconic.deploy.running.inbox import Inbox
+from laconic.deploy.running.metrics import Server, Tally
+from laconic.deploy.running.record import Record
+from laconic.deploy.settings.site import Site
+from laconic.deploy.settings.sources import ZenohSettings
+from laconic.engine import Diverged
+from laconic.protocol import Agent
+from laconic.protocol.checkpoint import read_checkpoint
+from laconic.transport.link import Event
+from laconic.transport.zenoh import Security, ZenohLink
+
+_SLOW = 3.0  # seconds of silence after which one wonders
+_HEARTBEAT = 10.0  # seconds of silence on slots after which an agent says that it is
+
+_log = logging.getLogger(__name__)
+
+
+def run_agent(
+    site: Site,
+    name: str,
+    *,
+    rounds: int | None = None,
+    trace: Path | None = None,
+    predictions: float = 10.0,
+    progress: float = 10.0,
+    supervised: bool = False,
+    news: Inbox | None = None,
+) -> int:
+    """Run an agent until its samples end, it diverges, or a signal stops it.
+
+    Parameters
+    ----------
+    site : Site
+    name : str
+    rounds : int, optional
+        Stop after so many: counted by the site in lockstep, by the agent itself on slots.
+    trace : Path, optional
+        Write there what it did: see ``Record``.
+    predictions : float
+        Publish at most so many predictions a second; 0 for none.
+    progress : float
+        Seconds between two lines that tell how far it is.
+    supervised : bool
+        Also stop when standard input ends, which it does when a supervisor is gone.
+    news : Inbox, optional
+        The agent's inbox, for whoever runs it on a thread: a signal's number in it stops the agent.
+
+    Returns
+    -------
+    int
+        An exit code: 0 if the samples ended, 3 if it diverged, 128 and the number of the signal that stopped it.
+    """
+    settings = site.agent(name)
+    record = None if trace is None else Record(trace)
+    news = Inbox() if news is None else news
+    tally = Tally()
+    agent = make_agent(site, name)
+    _restore(agent, site)
+    warm(site)
+    terms = Terms(site.patience, rounds, site.checkpoint_path(name), site.checkpoint_every, predictions, progress)
+    with ExitStack() as stack:
+        stack.enter_context(heard(news.put))
+        if supervised:
+            _watch_parent(news)
+        if settings.metrics_port is not None:
+            server = Server(name, tally, lambda: agent.counters, settings.metrics_port)
+            stack.callback(server.close)
+        link = open_link(site, name, news.put)
+        stack.callback(link.close)
+        source = site.source(name, link.session)
+        stack.callback(source.close)
+        parts = (agent, link, source, news, link.publish, tally, terms, record)
+        driver: Driver
+        driver = Lockstep(*parts) if site.clock == "lockstep" else Slotted(*parts, slot=site.slot)
+        _log.info("started", extra={"agent": name, "round": agent.round, "pid": os.getpid()})
+        try:
+            stopped = driver.run()
+        except Diverged:
+            return DIVERGED
+        finally:
+            if record is not None:
+                record.write(agent)
+        _log.info("stopped", extra={"agent": name, "round": agent.round, "signal": stopped})
+    return ENDED if stopped is None else 128 + stopped
+
+
+def make_agent(site: Site, name: str) -> Agent:
+    """The agent of that name, as it is before it has learned anything."""
+    network = site.network()
+    degrees = {other: int(network.degrees[site.names.index(other)]) for other in site.neighbours(name)}
+    return Agent(
+        name,
+        degrees,
+        site.features(),
+        site.learner(),
+        n_agents=site.n_agents,
+        clock=site.clock,
+        dtype=site.model.dtype,
+        heartbeat=max(1, round(_HEARTBEAT / site.slot)),
+    )
+
+
+def open_link(site: Site, name: str, deliver: Callable[[Event], None]) -> ZenohLink:
+    """The agent's place on the network; news go to ``deliver``."""
+    settings = site.agent(name)
+    security = None
+    if site.security is not None:
+        assert settings.certificate is not None and settings.key is not None
+        security = Security(site.security.ca, settings.certificate, settings.key, site.security.guests)
+    source = settings.source
+    return ZenohLink(
+        name,
+        site=site.name,
+        listen=str(settings.listen),
+        neighbours={other: str(site.endpoint(other)) for other in site.neighbours(name)},
+        deliver=deliver,
+        security=security,
+        lease=site.lease,
+        inlet=source.key if isinstance(source, ZenohSettings) else None,
+    )
+
+
+def warm(site: Site) -> None:
+    """Load, or once for each installation compile, all that a round needs, so that the first one is not late.
+
+    Two agents of this site's kind talk to each other, here and now.
+    """
+    note = {"why": "the first start of an installation compiles for a while"}
+    patience = threading.Timer(_SLOW, _log.info, ["prepares"], {"extra": note})
+    patience.daemon = True
+    patience.start()
+    try:
+        _rehearse(site)
+    finally:
+        patience.cancel()
+
+
+def _rehearse(site: Site) -> None:
+    features, learner = site.features(), site.learner()
+    pair = [
+        Agent(name, [other], features, learner, n_agents=2, clock=site.clock, dtype=site.model.dtype)
+        for name, other in (("a", "b"), ("b", "a"))
+    ]
+    for _ in range(3):
+        for agent in pair:
+            if agent.ready:
+                agent.learn(np.zeros(site.model.n_inputs), 0.5)
+        for sender, receiver in (pair, pair[::-1]):
+            for message in sender.outgoing():
+                receiver.receive(message.data)
+
+
+def _restore(agent: Agent, site: Site) -> None:
+    """Go on from the checkpoint, if there is a good one; if it cannot be read, the neighbours are the backup."""
+    path = site.checkpoint_path(agent.name)
+    if path is None:
+        return
+    try:
+        state = read_checkpoint(path)
+    except ValueError as error:
+        _log.error("checkpoint refused", extra={"agent": agent.name, "why": str(error)})
+        return
+    if state is not None:
+        try:
+            agent.restore(state)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error} Move it away to start anew.") from None
+
+
+def _watch_parent(news: Inbox) -> None:
+    """Stop when standard input ends. Read below Python's own buffers, whose lock a thread must not hold at exit."""
+
+    def watch() -> None:
+        try:
+            while os.read(0, 4096):
+                pass
+        except OSError:
+            pass
+        news.put(int(signal.SIGTERM))
+
+    threading.Thread(target=watch, name="watches the supervisor", daemon=True).start()

@@ -1,0 +1,1 @@
+"""What a site is: ``site.toml``, read and checked."""

@@ -1,0 +1,12 @@
+"""One agent as a state machine without I/O: messages in, messages out; checkpoints and repair.
+
+The rooms, from the inside out: ``ledger`` holds the numbers and calls the simulator's kernels; ``neighbour`` is what is
+known of each neighbour and edge; ``wire`` turns messages into bytes and back; ``dialogue`` is the protocol; ``agent``
+is what people use; ``checkpoint`` is its memory on disk.
+"""
+
+from laconic.protocol.agent import Agent, Info, NotReady
+from laconic.protocol.checkpoint import AgentState
+from laconic.protocol.dialogue import Message
+
+__all__ = ["Agent", "AgentState", "Info", "Message", "NotReady"]

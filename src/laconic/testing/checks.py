@@ -1,0 +1,212 @@
+"""Rules that every learner keeps, as a battery to run over one's own: ``lc.checks.check_learner(MyLearner())``.
+
+Each check is a function of a learner that raises AssertionError with a sentence saying what is wrong.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from laconic._validate import Array
+from laconic.channel import Censor, Channel, Quantizer
+from laconic.engine import Diverged, simulate
+from laconic.features import RandomFeatures
+from laconic.learners import Learner, Sample
+from laconic.network import Heard, Network
+
+_ROUNDS, _AGENTS, _INPUTS = 60, 5, 2
+_CHANNELS = {
+    "dense": Channel(),
+    "censored": Channel(censor=Censor(0.5, 0.97)),
+    "quantized": Channel(quantizer=Quantizer(4)),
+    "censored and quantized": Channel(Censor(0.5, 0.97), Quantizer(4)),
+}
+
+Check = Callable[[Learner], None]
+
+
+def check_learner(learner: Learner) -> None:
+    """Run every check; raise AssertionError with the first rule that ``learner`` breaks.
+
+    Examples
+    --------
+    >>> import laconic as lc
+    >>> lc.checks.check_learner(lc.ODKLA(rho=0.5, eta=2.0))
+    """
+    for check in CHECKS:
+        check(learner)
+
+
+def check_state(learner: Learner) -> None:
+    """``init`` gives a NamedTuple of arrays with a row an agent, ``weights`` (n_agents, n_features) among them."""
+    state = learner.init(_AGENTS, 8)
+    _require(hasattr(state, "_asdict"), "init must return a NamedTuple, so that its fields can be saved by name")
+    fields = state._asdict()
+    _require("weights" in fields, "the state must have a field 'weights', the models that predict and are sent")
+    _require(np.shape(fields["weights"]) == (_AGENTS, 8), "weights must have shape (n_agents, n_features)")
+    for name, value in fields.items():
+        _require(isinstance(value, np.ndarray), f"state.{name} must be an array")
+        _require(len(value) == _AGENTS, f"state.{name} must have a row for each agent")
+        _require(bool(np.isfinite(value).all()), f"state.{name} must start finite")
+
+
+def check_step_is_pure(learner: Learner) -> None:
+    """``step`` and ``hear`` change none of their arguments, and give the same answer to the same question."""
+    state, sample, heard = _situation(learner)
+    before = copy.deepcopy((state, sample, heard))
+    moved, info = learner.step(state, sample, heard)
+    again, _ = learner.step(state, sample, heard)
+    settled = learner.hear(moved, heard)
+    _require(_equal(before, (state, sample, heard)), "step and hear must not change their arguments: copy, then change")
+    _require(_equal(moved, again), "step must give the same answer to the same question: pass generators in the state")
+    _require(_equal(settled, learner.hear(moved, heard)), "hear must give the same answer to the same question")
+    _require(type(moved) is type(state), "step must return a state of the type that init returns")
+    _require(type(settled) is type(state), "hear must return a state of the type that init returns")
+    _require(isinstance(info, dict), "step must return (state, info) with info a dict")
+    for name, value in info.items():
+        _require(np.shape(value) == (_AGENTS,), f"info[{name!r}] must have one number for each row")
+
+
+def check_rows_are_agents(learner: Learner) -> None:
+    """N rows at once give what each row gives alone: nothing leaks between agents except through ``heard``."""
+    state, sample, heard = _situation(learner)
+    together, _ = learner.step(state, sample, heard)
+    together = learner.hear(together, heard)
+    for i in range(_AGENTS):
+        parts = heard._asdict()
+        row_heard = heard._replace(**{name: part[i : i + 1] for name, part in parts.items() if name != "n_agents"})
+        row_state = type(state)(*(part[i : i + 1] for part in state))
+        alone, _ = learner.step(row_state, Sample(sample.phi[i : i + 1], sample.label[i : i + 1], sample.t), row_heard)
+        alone = learner.hear(alone, row_heard)
+        for name, value in alone._asdict().items():
+            close = np.allclose(getattr(together, name)[i : i + 1], value, rtol=1e-12, atol=1e-14)
+            _require(close, f"row {i} of state.{name} must not depend on the other rows")
+
+
+def check_order_of_agents(learner: Learner) -> None:
+    """Numbering the agents differently numbers the results differently, and nothing else."""
+    features, network, X, y = _stream(learner)
+    order = np.random.default_rng(1).permutation(_AGENTS)
+    place = np.argsort(order)
+    renamed = Network.from_edges(_AGENTS, place[network.edges])
+    one = simulate(learner, features, network, X, y, engine="reference")
+    other = simulate(learner, features, renamed, X[:, order], y[:, order], engine="reference")
+    close = np.allclose(one.predictions[:, order], other.predictions, rtol=1e-9, atol=1e-11)
+    _require(close, "permuting the agents must permute the predictions")
+
+
+def check_resume(learner: Learner) -> None:
+    """T rounds have the bits of T/2 rounds, a pause, and T/2 rounds: all that matters is in the state."""
+    features, network, X, y = _stream(learner)
+    half = _ROUNDS // 2
+    for name, variant in _variants(learner):
+        whole = simulate(variant, features, network, X, y, engine="reference")
+        first = simulate(variant, features, network, X[:half], y[:half], engine="reference")
+        rest = simulate(variant, features, network, X[half:], y[half:], engine="reference", state=first.state)
+        same = np.array_equal(whole.predictions[half:], rest.predictions) and np.array_equal(
+            whole.weights, rest.weights
+        )
+        _require(same, f"a resumed run must have the bits of an uninterrupted one ({name} channel)")
+
+
+def check_missing_labels(learner: Learner) -> None:
+    """An agent without a label predicts, mixes and speaks; a NaN never reaches the state."""
+    features, network, X, y = _stream(learner)
+    y = np.where(np.random.default_rng(2).uniform(size=y.shape) < 0.5, np.nan, y)
+    y[:, 0] = np.nan
+    for name, variant in _variants(learner):
+        try:
+            simulate(variant, features, network, X, y, engine="reference")
+            finite = True
+        except Diverged:
+            finite = False
+        _require(
+            finite, f"a missing label must leave the state finite: use loss.slope, which is 0 there ({name} channel)"
+        )
+
+
+def check_learning(learner: Learner) -> None:
+    """On an easy stream the loss falls: it ends well below that of a model that never learns, through any channel."""
+    features, network, X, y = _stream(learner, rounds=600)
+    never = float(learner.loss.value(np.zeros_like(y), y)[-100:].mean())
+    for name, variant in _variants(learner):
+        trace = simulate(variant, features, network, X, y, engine="reference")
+        late = float(learner.loss.value(np.asarray(trace.predictions), y)[-100:].mean())
+        _require(
+            late < 0.7 * never, f"the loss must fall: {late:.3g} late against {never:.3g} untrained ({name} channel)"
+        )
+
+
+def check_engines_agree(learner: Learner) -> None:
+    """Where there are compiled kernels, they give the reference's numbers, sends and bits."""
+    from laconic.engine.compiled import supports
+
+    features, network, X, y = _stream(learner)
+    for name, variant in _variants(learner):
+        if not supports(variant):
+            return
+        slow = simulate(variant, features, network, X, y, engine="reference")
+        fast = simulate(variant, features, network, X, y, engine="compiled")
+        close = np.allclose(slow.predictions, fast.predictions, rtol=1e-12, atol=1e-12)
+        _require(close, f"the engines must agree ({name} channel)")
+        _require(np.array_equal(slow.sent, fast.sent), f"the engines must send in the same rounds ({name} channel)")
+
+
+CHECKS: tuple[Check, ...] = (
+    check_state,
+    check_step_is_pure,
+    check_rows_are_agents,
+    check_order_of_agents,
+    check_resume,
+    check_missing_labels,
+    check_learning,
+    check_engines_agree,
+)
+
+
+def _require(condition: bool, rule: str) -> None:
+    if not condition:
+        raise AssertionError(f"{rule}.")
+
+
+def _variants(learner: Learner) -> Iterator[tuple[str, Learner]]:
+    """The learner behind every channel, if it speaks at all."""
+    if learner.channel is None:
+        yield "no", learner
+        return
+    for name, channel in _CHANNELS.items():
+        variant = copy.copy(learner)
+        variant.channel = channel
+        if hasattr(variant, "mixing"):  # diffusion through a lossy channel takes smaller shares
+            variant.mixing = 1.0 if channel.lossless else 0.5
+        yield name, variant
+
+
+def _stream(learner: Learner, rounds: int = _ROUNDS) -> tuple[RandomFeatures, Network, Array, Array]:
+    random = np.random.default_rng(0)
+    X = random.uniform(size=(rounds, _AGENTS, _INPUTS))
+    y = np.sin(4 * X[..., 0]) + X[..., 1] - 0.5
+    if learner.loss.binary:
+        y = np.where(y > 0, 1.0, -1.0)
+    features = RandomFeatures.gaussian(n_inputs=_INPUTS, n_frequencies=20, bandwidth=0.5, seed=0)
+    return features, Network.from_edges(_AGENTS, [(0, 1), (1, 2), (2, 3), (3, 0), (3, 4)]), X, y
+
+
+def _situation(learner: Learner) -> tuple[Any, Sample, Heard]:
+    """A state, sample and neighbourhood from the middle of a run, nothing of it zero."""
+    features, network, X, y = _stream(learner)
+    random = np.random.default_rng(3)
+    fresh = learner.init(_AGENTS, features.n_features)
+    state = type(fresh)(*(part + 0.1 * random.standard_normal(part.shape) for part in fresh))
+    heard = network.listen(state.weights + 0.01 * random.standard_normal(state.weights.shape))
+    return state, Sample(features(X[0]), y[0], 7), heard
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if isinstance(a, tuple):
+        return all(_equal(x, z) for x, z in zip(a, b, strict=True))
+    return bool(np.array_equal(a, b, equal_nan=True))

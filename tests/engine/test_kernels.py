@@ -1,0 +1,117 @@
+"""The arithmetic below the compiled engine: accurate, the same bits in any company, and never stale on disk."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numba import njit
+
+import laconic as lc
+from laconic.engine import kernels, rows, sincos
+from laconic.engine.compiled import map_features, padded
+
+
+@njit
+def sine_cosine_of(phases, out):
+    for k in range(phases.size):
+        out[0, k], out[1, k] = sincos.sine_cosine(phases[k])
+
+
+@pytest.mark.parametrize(("dtype", "limit"), [(np.float64, 1.4e-16), (np.float32, 1.0e-7)])
+def test_sine_and_cosine_are_accurate_over_their_range(dtype, limit):
+    rng = np.random.default_rng(0)
+    phases = np.concatenate(
+        [
+            rng.uniform(-1e4, 1e4, 200_000),
+            rng.uniform(-10, 10, 200_000),
+            np.arange(-6000, 6000) * np.pi / 4,
+            [0.0, -0.0],
+        ]
+    ).astype(dtype)
+    out = np.empty((2, phases.size), dtype=dtype)
+    sine_cosine_of(phases, out)
+    exact = phases.astype(np.longdouble)
+    assert float(np.abs(out[0] - np.sin(exact)).max()) < limit
+    assert float(np.abs(out[1] - np.cos(exact)).max()) < limit
+    assert out[0, -2] == 0 and out[1, -2] == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_compiled_map_is_the_map(dtype):
+    features = lc.RandomFeatures.gaussian(13, 37, bandwidth=0.4, seed=0)
+    X = np.random.default_rng(0).normal(size=(301, 13))
+    X[5] *= 1e5  # phases beyond the polynomials' range
+    mapped = map_features(features, X, dtype)[:, : features.n_features]
+    tolerance = 1e-9 if dtype is np.float64 else 0.3  # single precision has no digits left at such phases
+    np.testing.assert_allclose(mapped[5], features(X)[5], atol=tolerance)
+    rest = np.arange(301) != 5
+    np.testing.assert_allclose(mapped[rest], features(X)[rest], atol=1e-14 if dtype is np.float64 else 1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_row_has_the_same_bits_alone_and_in_any_block(dtype):
+    rng = np.random.default_rng(0)
+    for n_inputs, n_frequencies in ((1, 1), (2, 3), (77, 50), (300, 13)):
+        features = lc.RandomFeatures.gaussian(n_inputs, n_frequencies, seed=1)
+        X = rng.normal(size=(150, n_inputs))
+        together = map_features(features, X, dtype)
+        for size in (1, 3, 4, 7, 130):
+            parts = [map_features(features, X[k : k + size], dtype) for k in range(0, 150, size)]
+            assert np.array_equal(np.concatenate(parts), together)
+
+
+@njit
+def dot(a, b, size):
+    return rows.dot_row(a, 0, b, 0, size)
+
+
+def test_inner_products_are_summed_in_the_written_order():
+    rng = np.random.default_rng(0)
+    for n in (1, 4, 7, 16, 50, 100):
+        a, b = (padded(rng.normal(size=(1, n)), np.float64)[0] for _ in range(2))
+        assert dot(a, b, a.size) == pytest.approx(a @ b, rel=1e-14)
+        # Exact products and sums: any order gives this, so a lost or doubled entry shows to the last digit.
+        a, b = (padded(rng.integers(-99, 99, size=(1, n)).astype(float), np.float64)[0] for _ in range(2))
+        assert dot(a, b, a.size) == a @ b
+
+
+def test_whoever_changes_a_compiled_file_stamps_it():
+    """numba's disk cache looks at kernels.py alone; the stamp in it is the hash of the files it is compiled with."""
+    folder = Path(kernels.__file__).parent
+    text = b"".join((folder / name).read_bytes() for name in ("vectors.py", "sincos.py", "rows.py"))
+    expected = hashlib.sha256(text).hexdigest()[:16]
+    assert expected == kernels.STAMP, f'set STAMP = "{expected}" in engine/kernels.py'
+
+
+FRESH = """
+import sys, time
+start = time.perf_counter()
+import laconic as lc
+imported = time.perf_counter() - start
+assert "numba" not in sys.modules, "importing laconic must not import numba"
+for heavy in ("sklearn", "matplotlib", "polars", "river", "networkx", "joblib"):
+    assert heavy not in sys.modules, heavy
+import numpy as np
+X = np.random.default_rng(0).uniform(size=(50, 4, 3))
+trace = lc.simulate(lc.QCODKLA(), lc.RandomFeatures.gaussian(3, 10), lc.Network.ring(4), X, X[..., 0])
+from laconic.engine import kernels
+stats = kernels.advance.stats
+print(trace.mse()[-1].hex(), sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
+"""
+
+
+def test_a_second_process_compiles_nothing_and_gets_the_same_bits(tmp_path):
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", FRESH], capture_output=True, text=True, env=env, check=True
+        ).stdout.split()
+        for _ in range(2)
+    ]
+    assert runs[0][1:] == ["0", "1"]
+    assert runs[1][1:] == ["1", "0"]
+    assert runs[0][0] == runs[1][0]

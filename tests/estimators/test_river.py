@@ -1,0 +1,259 @@
+"""The river face: river's own checks, features that come, go and change places, and the bits of the engine."""
+
+import importlib
+import math
+import pickle
+import random
+import sys
+
+import numpy as np
+import pytest
+from river import checks, datasets, evaluate, linear_model, metrics, multiclass, preprocessing
+
+import laconic as lc
+from laconic.estimators.records import draw_column
+from laconic.estimators.solo import ALONE
+
+MODELS = {
+    "regressor": lc.river.Regressor(),
+    "classifier": lc.river.Classifier(),
+    "regressor with ADMM": lc.river.Regressor(learner=lc.QCODKLA(rho=0.2, eta=4.0), bandwidth=2.0),
+    "classifier with hinge": lc.river.Classifier(learner=lc.DOKL(eta=2.0, loss="hinge"), n_frequencies=7),
+}
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+def test_passes_every_check_of_river(model):
+    names = set()
+    for check in checks.yield_checks(model):
+        random.seed(0)  # the checks shuffle features
+        check(model.clone())
+        names.add(check.__name__)
+    assert {"check_learn_one", "check_emerging_features", "check_pickling", "check_shuffle_features_no_impact"} <= names
+    assert not model._unit_test_skips()
+
+
+def records(n=80, seed=0, names=("wind", "rain", "heat", "dust")):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, len(names)))
+    y = 20 + np.sin(X[:, 0]) + X[:, 1]
+    return [dict(zip(names, row, strict=True)) for row in X.tolist()], y.tolist(), X
+
+
+def trained(xs, ys, **options):
+    model = lc.river.Regressor(**options)
+    for x, y in zip(xs, ys, strict=True):
+        model.learn_one(x, y)
+    return model
+
+
+@pytest.mark.parametrize("learner", [None, lc.QCODKLA(0.3, 3.0), lc.DOKL(0.3, lc.schedules.SqrtGrowth(2.0))])
+def test_has_the_bits_of_simulate(learner):
+    names = ("wind", "rain", "heat", "dust")
+    xs, ys, X = records(names=names)
+    model = lc.river.Regressor(n_frequencies=9, learner=learner, seed=3)
+    predictions = []
+    for x, y in zip(xs, ys, strict=True):
+        predictions.append(model.predict_one(x))
+        model.learn_one(x, y)
+    order = np.argsort(names)
+    columns = [draw_column(3, names[k], 9) / np.sqrt(len(names) / 2) for k in order]
+    features = lc.RandomFeatures(np.stack(columns, axis=1))
+    means, mean = [], 0.0
+    for k, y in enumerate(ys):
+        mean += (y - mean) / (k + 1)
+        means.append(mean)
+    labels = np.array(ys) - means
+    learner = learner or lc.Local(step=0.1, regularization=1e-5)
+    trace = lc.simulate(learner, features, ALONE, X[:, None, order], labels[:, None])
+    assert np.array_equal(predictions, [0.0, *means[:-1]] + trace.predictions[:, 0])
+    assert np.array_equal(model._agent.weights, trace.weights[0])
+
+
+def test_the_order_of_features_does_not_matter_at_all():
+    xs, ys, _ = records()
+    shuffler = random.Random(0)
+    shuffled = [dict(shuffler.sample(list(x.items()), len(x))) for x in xs]
+    model, other = trained(xs, ys), trained(shuffled, ys)
+    assert [model.predict_one(x) for x in xs] == [other.predict_one(x) for x in reversed(shuffled)][::-1]
+
+
+def test_an_absent_feature_is_a_zero():
+    xs, ys, _ = records()
+    absent = [{name: value for name, value in x.items() if (k + ord(name[0])) % 3} for k, x in enumerate(xs)]
+    present = [dict.fromkeys(xs[0], 0.0) | x for x in absent]
+    assert {len(x) for x in absent} >= {2, 3}
+    assert {len(x) for x in present} == {4}
+    one, other = trained(absent, ys, bandwidth=1.5), trained(present, ys, bandwidth=1.5)
+    assert [one.predict_one(x) for x in absent] == [other.predict_one(x) for x in present]
+
+
+def test_a_feature_may_turn_up_late_and_stay_away():
+    xs, ys, _ = records(n=200)
+    without = [{name: x[name] for name in ("wind", "heat")} for x in xs[:50]]
+    model = trained(without, ys[:50], bandwidth=1.5)
+    before = model.predict_one(without[0])
+    # An unknown feature is not ignored: it has frequencies from the first moment, learned from or not.
+    assert model.predict_one(without[0] | {"rain": 1.0}) != before
+    assert model.predict_one(without[0] | {"rain": 0.0}) == before == model.predict_one(without[0])
+    # That it was asked for changes nothing, and neither does when it turned up.
+    never_asked = trained(without, ys[:50], bandwidth=1.5)
+    for x, y in zip(xs[50:], ys[50:], strict=True):
+        model.learn_one(x, y)
+        never_asked.learn_one(x, y)
+    assert [model.predict_one(x) for x in xs] == [never_asked.predict_one(x) for x in xs]
+    assert math.isfinite(model.predict_one({}))
+
+
+def test_learning_works_from_the_empty_record_on():
+    model = lc.river.Regressor()
+    model.learn_one({}, 3.0)
+    model.learn_one({}, 5.0)
+    assert 3.0 < model.predict_one({}) < 5.0
+    model.learn_one({"a": 1.0}, 5.0)
+    model.learn_one({"a": 1.0, 7: True}, 5.0)
+    assert math.isfinite(model.predict_one({7: 1}))
+
+
+def test_frequencies_depend_on_seed_and_name_only():
+    # They must not change with the process, the platform or the version.
+    pinned = [0.41833382862730506, 0.5788553331065879, -0.04073830970860854]
+    np.testing.assert_allclose(draw_column(0, "speed", 3), pinned, rtol=1e-15)
+    assert not np.isin(draw_column(1, "speed", 3), draw_column(0, "speed", 3)).any()
+    column = np.concatenate([draw_column(0, f"feature {k}", 100) for k in range(200)])
+    assert abs(column.mean()) < 0.03
+    assert abs(column.std() - 1) < 0.03
+
+
+def test_predictions_before_the_first_sample():
+    assert lc.river.Regressor().predict_one({"a": 1.0}) == 0.0
+    assert lc.river.Classifier().predict_proba_one({"a": 1.0}) == {False: 0.5, True: 0.5}
+    assert lc.river.Classifier().predict_one({"a": 1.0}) is False
+
+
+@pytest.mark.parametrize(("negative", "positive"), [(False, True), (0, 1), (-1, 1), (1, -1), ("ham", "spam"), (1, 2)])
+def test_any_two_labels(negative, positive):
+    xs, ys, _ = records(n=300)
+    labels = [positive if y > 20 else negative for y in ys]
+    model, usual = lc.river.Classifier(), lc.river.Classifier()
+    for x, label in zip(xs, labels, strict=True):
+        model.learn_one(x, label)
+        usual.learn_one(x, label == positive)
+    assert {model.predict_one(x) for x in xs} == {negative, positive}
+    assert [model.predict_one(x) == positive for x in xs] == [usual.predict_one(x) for x in xs]
+    for x in xs[:20]:
+        assert model.predict_proba_one(x)[positive] == pytest.approx(usual.predict_proba_one(x)[True], rel=1e-12)
+    with pytest.raises(ValueError, match=r"y must be one of two labels, .* got 'third'"):
+        model.learn_one(xs[0], "third")
+
+
+def test_one_label_of_two_unknown_ones():
+    model = lc.river.Classifier()
+    model.learn_one({"a": 1.0}, "spam")
+    assert model.predict_proba_one({"a": 1.0}) == {"spam": 1.0}
+    assert model.predict_one({"a": 1.0}) == "spam"
+
+
+def test_extreme_margins_are_still_probabilities():
+    model = lc.river.Classifier(learner=lc.Local(step=1e5, loss="logistic"))
+    model.learn_one({"a": 1.0}, True)
+    assert model.predict_proba_one({"a": 1.0}) == {False: 0.0, True: 1.0}
+
+
+def test_a_pickle_goes_on_like_the_original():
+    xs, ys, _ = records()
+    model = trained(xs, ys)
+    copied = pickle.loads(pickle.dumps(model))
+    for x, y in zip(xs, ys, strict=True):
+        assert model.predict_one(x) == copied.predict_one(x)
+        model.learn_one(x, y + 1)
+        copied.learn_one(x, y + 1)
+
+
+def test_learns_more_than_a_linear_model():
+    def error(model):
+        pipeline = preprocessing.StandardScaler() | model
+        return evaluate.progressive_val_score(datasets.TrumpApproval(), pipeline, metrics.MAE()).get()
+
+    assert error(lc.river.Regressor()) < 0.6 * error(linear_model.LinearRegression())
+
+
+def test_more_classes_by_way_of_river():
+    model = preprocessing.StandardScaler() | multiclass.OneVsRestClassifier(lc.river.Classifier())
+    stream = datasets.ImageSegments().take(1000)
+    assert evaluate.progressive_val_score(stream, model, metrics.Accuracy()).get() > 0.6
+
+
+# --- what it refuses ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"n_frequencies": 0}, "n_frequencies must be at least 1"),
+        ({"bandwidth": "wide"}, "bandwidth must be 'scale' or a positive number"),
+        ({"bandwidth": 0.0}, "bandwidth must be larger than 0"),
+        ({"learner": "odkla"}, "learner must be a laconic learner"),
+        ({"learner": lc.ODKLA(loss="logistic")}, "learner must have a loss for real labels"),
+        ({"seed": -1}, "seed must be at least 0"),
+    ],
+)
+def test_parameters_that_make_no_sense(options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        lc.river.Regressor(**options)
+
+
+def test_a_learner_without_kernels_is_refused():
+    class Own(lc.ODKLA):
+        """A learner of one's own."""
+
+    with pytest.raises(ValueError, match="learner must be one that laconic compiles"):
+        lc.river.Classifier(learner=Own(loss="logistic"))
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, "north", None, 10**400], ids=str)
+@pytest.mark.parametrize("others", [{}, {"rain": 1.0}], ids=["some features", "all features"])
+def test_features_that_are_not_numbers_are_named(value, others):
+    model = lc.river.Regressor()
+    model.learn_one({"wind": 1.0, "rain": 2.0}, 1.0)
+    before = model.predict_one({"wind": 1.0, "rain": 2.0})
+    for method, arguments in ((model.learn_one, (1.0,)), (model.predict_one, ())):
+        with pytest.raises(ValueError, match=r"x must map features to finite numbers, but x\['wind'\] is"):
+            method({"wind": value, **others}, *arguments)
+    assert model.predict_one({"wind": 1.0, "rain": 2.0}) == before
+
+
+def test_features_too_large():
+    model = lc.river.Regressor(bandwidth=1e-3)
+    model.learn_one({"wind": 1.0}, 1.0)
+    with pytest.raises(ValueError, match="too large for the feature map"):
+        model.learn_one({"wind": 1e308}, 1.0)
+
+
+@pytest.mark.parametrize("y", [math.nan, -math.inf, None, "ten"], ids=str)
+def test_labels_that_are_not_numbers(y):
+    model = lc.river.Regressor()
+    with pytest.raises(ValueError, match="y must be a finite number"):
+        model.learn_one({"a": 1.0}, y)
+    assert model.predict_one({"a": 1.0}) == 0.0
+
+
+def test_divergence_says_what_to_change():
+    model = lc.river.Regressor(learner=lc.Local(step=3.0))
+
+    def go_on():
+        for k in range(100):
+            model.learn_one({"a": 0.5}, float(k % 2))
+
+    with pytest.raises(lc.Diverged, match=r"lower step in Local\(step=3") as caught:
+        go_on()
+    assert caught.value.round == model._agent.round + 1 > 2
+
+
+def test_without_river_one_sentence_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "river", None)
+    monkeypatch.delitem(sys.modules, "laconic.estimators.river")
+    with pytest.raises(ModuleNotFoundError, match=r"lc.river needs the river package: .*'laconic\[river\]'"):
+        lc.river.Regressor  # noqa: B018
+    monkeypatch.undo()
+    assert importlib.import_module("laconic.estimators.river").Regressor is lc.river.Regressor

@@ -1,0 +1,460 @@
+"""The scikit-learn face: its checks in full, the bits of the engine behind it, and sentences for what goes wrong."""
+
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import LEARNERS, make_learner
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_iris, make_friedman1
+from sklearn.exceptions import NotFittedError
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.linear_model import SGDRegressor
+from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+import laconic as lc
+from laconic.estimators.dealing import deal, passes
+from laconic.estimators.solo import ALONE, Solo
+
+FOLDER = Path(os.environ.get("LACONIC_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
+Regressor, Classifier = lc.DecentralizedKernelRegressor, lc.DecentralizedKernelClassifier
+
+
+def table(n=60, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, 5.0 + 3.0 * np.sin(X[:, 0]) + 0.1 * rng.normal(size=n)
+
+
+def rows_of(X, y):
+    return [(X[k : k + 1], y[k : k + 1]) for k in range(len(X))]
+
+
+# --- scikit-learn's own checks --------------------------------------------------------------------------------------
+
+OPTIONS = {
+    "default": {},
+    "alone": {"n_agents": 1},
+    "local": {"learner": lc.Local(step=0.25)},
+    "diffusion": {"learner": lc.RFFDOKL(step=0.25)},
+    "exact steps on a star": {"network": lc.Network.star(4), "learner": lc.DOKL(rho=0.2, eta=2.0)},
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+@pytest.mark.parametrize("face", [Regressor, Classifier])
+def test_passes_every_check_of_scikit_learn(face, options):
+    results = check_estimator(face(**options), on_skip=None)
+    assert len(results) > 40
+    # The one check that may be skipped needs a variable in the environment: it runs in the next test.
+    assert {r["check_name"] for r in results if r["status"] != "passed"} <= {"check_array_api_input"}
+
+
+def test_passes_the_check_that_needs_another_environment():
+    program = """
+import laconic as lc
+from sklearn.utils.estimator_checks import check_estimator
+for face in (lc.DecentralizedKernelRegressor, lc.DecentralizedKernelClassifier):
+    results = {r["check_name"]: r["status"] for r in check_estimator(face(), on_skip=None)}
+    print(results.get("check_array_api_input"))
+"""
+    environment = {**os.environ, "SCIPY_ARRAY_API": "1"}
+    run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert set(run.stdout.split()) <= {"passed", "None"}  # None: a scikit-learn that does not have it
+
+
+# --- one row at a time: the bits of lc.simulate ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic", "hinge"])
+@pytest.mark.parametrize("kind", LEARNERS)
+def test_a_lone_agent_has_the_bits_of_simulate(kind, loss, features):
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(200, 1, 3)), rng.choice([-1.0, 1.0], size=(200, 1))
+    y[17] = np.nan
+    learner = make_learner(kind, loss)
+    trace = lc.simulate(learner, features, ALONE, X, y)
+    agent = Solo(learner, features)
+    predictions = []
+    for x, label in zip(X, y[:, 0], strict=True):
+        agent.sample[:] = x
+        predictions.append(agent.learn(float(label)))
+    assert np.array_equal(predictions, trace.predictions[:, 0])
+    assert np.array_equal(agent.weights, trace.weights[0])
+    assert agent.round == trace.state.round == 200
+    agent.sample[:] = X[3]
+    assert agent.predict() == lc.simulate(learner, features, ALONE, X[3:4], y[3:4], state=trace.state).predictions[0, 0]
+
+
+@pytest.mark.parametrize("learner", [None, lc.QCODKLA(0.5, lc.schedules.SqrtGrowth(2.0)), lc.Local(0.3)])
+def test_partial_fit_of_single_rows_is_simulate(learner):
+    X, y = table()
+    model = Regressor(n_agents=1, n_frequencies=13, learner=learner, random_state=0).partial_fit(X[:20], y[:20])
+    for row, label in rows_of(X[20:], y[20:]):
+        model.partial_fit(row, label)
+    assert model._shortcut is not None  # the short way was the one taken
+    labels = (y - model.center_) / model.scale_
+    trace = lc.simulate(model.learner_, model.features_, ALONE, X[:, None], labels[:, None])
+    assert np.array_equal(model.weights_, trace.weights)
+    assert model.state_.round == 60
+    assert model.bits_ == model.messages_ == 0  # nobody to speak to
+
+    # Going on with a batch, and with single rows again, changes nothing about that.
+    model.partial_fit(X[:7], y[:7]).partial_fit(X[7:8], y[7:8]).partial_fit(X[8:9], y[8:9])
+    more = lc.simulate(model.learner_, model.features_, ALONE, X[:9, None], labels[:9, None], state=trace.state)
+    assert np.array_equal(model.weights_, more.weights)
+
+
+def test_single_rows_of_a_classifier_are_simulate_too():
+    X, y = table()
+    names = np.where(y > 5, "high", "low")
+    model = Classifier(n_agents=1, n_frequencies=13, random_state=0)
+    for k, (row, label) in enumerate(rows_of(X, names)):
+        model.partial_fit(row, label, **({"classes": ["high", "low"]} if k == 0 else {}))
+    signs = np.where(names == "low", 1.0, -1.0)
+    trace = lc.simulate(model.learner_, model.features_, ALONE, X[:, None], signs[:, None])
+    assert np.array_equal(model.weights_, trace.weights)
+
+
+def test_a_row_of_another_kind_goes_the_long_way_to_the_same_place():
+    X, y = table()
+    plain = Regressor(n_agents=1, random_state=0).partial_fit(X[:5], y[:5])
+    other = Regressor(n_agents=1, random_state=0).partial_fit(X[:5], y[:5])
+    for row, label in rows_of(X[5:], y[5:]):
+        plain.partial_fit(row, label)
+        other.partial_fit(row.tolist(), label.tolist())
+    assert np.array_equal(plain.weights_, other.weights_)
+
+
+def test_the_short_way_refuses_what_the_long_way_refuses():
+    X, y = table()
+    model = Regressor(n_agents=1, random_state=0).partial_fit(X[:5], y[:5]).partial_fit(X[5:6], y[5:6])
+    before = model.weights_
+    for row, label, sentence in [
+        (np.array([[0.0, np.nan, 0.0]]), y[:1], "Input X contains NaN"),
+        (np.array([[0.0, np.inf, 0.0]]), y[:1], "Input X contains infinity"),
+        (np.full((1, 3), 1e308), y[:1], "finite numbers"),
+        (X[:1], np.array([np.nan]), "Input y contains NaN"),
+        (X[:1, :2], y[:1], "X has 2 features"),
+        (X[0], y[:1], "Expected 2D array"),
+        (X[:1], y[:2], "inconsistent numbers of samples"),
+        (X[:1], np.array(["one"]), "could not convert"),
+    ]:
+        assert model._shortcut is not None
+        with pytest.raises(ValueError, match=sentence):
+            model.partial_fit(row, label)
+    assert np.array_equal(model.weights_, before)
+
+
+# --- dealing, passes, going on --------------------------------------------------------------------------------------
+
+
+def test_rows_stay_with_their_agents():
+    X, y = np.arange(7.0)[:, None], np.arange(7.0)
+    samples, labels = deal(X, y, 3)
+    assert np.array_equal(labels, [[0, 1, 2], [3, 4, 5], [6, np.nan, np.nan]], equal_nan=True)
+    for samples, labels in passes(X, y, 3, 4, np.random.default_rng(0)):
+        for agent in range(3):
+            own = labels[~np.isnan(labels[:, agent]), agent]
+            assert sorted(own) == [k for k in range(7) if k % 3 == agent]
+        seen = ~np.isnan(labels)
+        assert np.array_equal(samples[..., 0][seen], labels[seen])
+    orders = [labels[:, 0].tolist() for _, labels in passes(X, y, 3, 6, np.random.default_rng(0))]
+    assert len({tuple(order) for order in orders}) > 1
+
+
+def test_fit_is_simulate_over_the_passes():
+    X, y = table(n=32)
+    model = Regressor(n_agents=3, n_frequencies=9, n_passes=2, learner=lc.ODKLA(0.2, 2.0), random_state=5).fit(X, y)
+    random = np.random.RandomState(5)
+    seed, order = random.randint(2**31 - 1), random.randint(2**31 - 1)
+    bandwidth = np.sqrt(3 * X.var() / 2)
+    assert model.bandwidth_ == pytest.approx(bandwidth)
+    features = lc.RandomFeatures.gaussian(3, 9, model.bandwidth_, int(seed))
+    blocks = passes(X, (y - y.mean()) / y.std(), 3, 2, np.random.default_rng(order))
+    trace = lc.simulate(lc.ODKLA(0.2, 2.0), features, lc.Network.ring(3), blocks)
+    assert np.array_equal(model.weights_, trace.weights)
+    assert model.messages_ == 3 * 11 * 2
+    assert model.bits_ == model.messages_ * 32 * 18
+    expected = y.mean() + y.std() * (features(X) @ trace.weights.mean(axis=0))
+    np.testing.assert_allclose(model.predict(X), expected, rtol=1e-12)
+
+
+def test_partial_fit_goes_on_where_fit_stopped():
+    X, y = table(n=30)
+    model = Regressor(n_agents=3, n_frequencies=9, random_state=0).fit(X, y)
+    state, bits = model.state_, model.bits_
+    more_X, more_y = table(n=8, seed=1)
+    model.partial_fit(more_X, more_y)
+    block = deal(more_X, (more_y - model.center_) / model.scale_, 3)
+    trace = lc.simulate(model.learner_, model.features_, model.network_, *block, state=state)
+    assert np.array_equal(model.weights_, trace.weights)
+    assert model.bits_ == bits + trace.bits.sum()
+    assert (model.center_, model.scale_) == (y.mean(), y.std())
+
+
+def test_batches_take_turns():
+    X, y = table(n=24)
+    options = {"n_agents": 4, "n_frequencies": 9, "learner": lc.ODKLA(0.2, 2.0), "random_state": 0}
+    whole = Regressor(**options).partial_fit(X[:12], y[:12]).partial_fit(X[12:], y[12:])
+    parts = Regressor(**options).partial_fit(X[:12], y[:12]).partial_fit(X[12:20], y[12:20]).partial_fit(X[20:], y[20:])
+    assert np.array_equal(whole.weights_, parts.weights_)
+    # Two rows at a time: agents 0 and 1, then 2 and 3, so that nobody is left out.
+    pairs = Regressor(**options, bandwidth=1.0)
+    for start in range(0, 8, 2):
+        pairs.partial_fit(X[start : start + 2], y[start : start + 2])
+    labels = np.full((4, 4), np.nan)
+    samples = np.zeros((4, 4, 3))
+    for start in range(0, 8, 2):
+        agents = [start % 4, start % 4 + 1]
+        samples[start // 2, agents] = X[start : start + 2]
+        labels[start // 2, agents] = (y[start : start + 2] - pairs.center_) / pairs.scale_
+    trace = lc.simulate(pairs.learner_, pairs.features_, pairs.network_, samples, labels)
+    assert np.array_equal(pairs.weights_, trace.weights)
+
+
+def test_a_batch_is_learned_whole_or_not_at_all():
+    X, y = table(n=40)
+    learner = lc.ODKLA(rho=0.0, eta=0.3)
+    model = Regressor(n_agents=2, learner=learner, random_state=0).partial_fit(X[:4], y[:4])
+    before = model.weights_
+    with pytest.raises(lc.Diverged, match="raise eta") as caught:
+        model.partial_fit(np.repeat(X, 30, axis=0), np.repeat(y, 30))
+    assert "smaller steps" in caught.value.__notes__[0]
+    assert np.array_equal(model.weights_, before)
+    with pytest.raises(lc.Diverged):
+        Regressor(n_agents=2, learner=learner, random_state=0, n_passes=100).fit(X, y)
+    alone = Regressor(n_agents=1, learner=learner, random_state=0).partial_fit(X[:2], y[:2])
+
+    def go_on():
+        for _ in range(200):
+            alone.partial_fit(X[:1], y[:1])
+
+    with pytest.raises(lc.Diverged, match="too large for this data; raise eta") as caught:
+        go_on()
+    assert caught.value.trace.n_rounds == 0
+    assert caught.value.round == alone.state_.round + 1
+
+
+def test_a_model_that_overflows_at_once_is_noticed_at_once(features):
+    learner = lc.Local(step=1e200)
+    agent = Solo(learner, features)
+    for run in (
+        lambda: agent.learn(1e200),
+        lambda: lc.simulate(learner, features, ALONE, np.zeros((1, 1, 3)), np.full((1, 1), 1e200)),
+    ):
+        with pytest.raises(lc.Diverged) as caught:
+            run()
+        assert caught.value.round == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"), [({"learner": lc.Local(step=50.0)}, lc.Diverged), ({"n_passes": 0}, ValueError)]
+)
+def test_a_fit_that_fails_leaves_nothing_fitted(wrong, error):
+    X, y = table()
+    model = Regressor(random_state=0).fit(X, y)
+    with pytest.raises(error):
+        model.set_params(**wrong).fit(X, 2 * y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+# --- copies, names, reproducibility ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_agents", [1, 4])
+@pytest.mark.parametrize("face", [Regressor, Classifier])
+def test_a_pickle_goes_on_like_the_original(face, n_agents):
+    X, y = table()
+    y = y if face is Regressor else (y > 5).astype(int)
+    model = face(n_agents=n_agents, random_state=0).fit(X, y)
+    model.partial_fit(X[:1], y[:1]).partial_fit(X[1:2], y[1:2])
+    copied = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(copied.predict(X), model.predict(X))
+    for row, label in rows_of(X[:10], y[:10]):
+        model.partial_fit(row, label)
+        copied.partial_fit(row, label)
+    assert np.array_equal(copied.weights_, model.weights_)
+    assert copied.bits_ == model.bits_
+
+
+def test_a_clone_has_the_parameters_and_nothing_else():
+    X, y = table()
+    model = Regressor(network=lc.Network.star(3), learner=lc.DOKL(0.2, 2.0), bandwidth=0.7, random_state=3).fit(X, y)
+    fresh = clone(model)
+    assert fresh.network == model.network
+    assert repr(fresh.learner) == repr(model.learner)
+    assert (fresh.bandwidth, fresh.random_state) == (0.7, 3)
+    with pytest.raises(NotFittedError):
+        fresh.predict(X)
+    assert np.array_equal(fresh.fit(X, y).predict(X), model.predict(X))
+
+
+def test_random_state_decides():
+    X, y = table()
+    one, same, other = (Regressor(random_state=seed).fit(X, y).predict(X) for seed in (1, 1, 2))
+    assert np.array_equal(one, same)
+    assert not np.array_equal(one, other)
+
+
+def test_column_names_are_kept_and_compared():
+    X, y = table()
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    model = Regressor(n_agents=1, random_state=0).fit(frame, y)
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert model.n_features_in_ == 3
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(frame[["b", "a", "c"]])
+    model.partial_fit(frame[:1], y[:1]).partial_fit(frame[1:2], y[1:2])
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        model.partial_fit(X[:1], y[:1])
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.partial_fit(frame[["b", "a", "c"]][:1], y[:1])
+
+
+# --- what it learns -------------------------------------------------------------------------------------------------
+
+
+def test_the_unit_of_the_labels_does_not_matter():
+    X, y = table(n=200)
+    model, scaled = (Regressor(random_state=0).fit(X, label) for label in (y, 1000 * y - 7))
+    assert model.messages_ == scaled.messages_
+    np.testing.assert_allclose(scaled.predict(X), 1000 * model.predict(X) - 7, rtol=1e-6)
+
+
+def test_constant_labels_are_predicted():
+    X, _ = table()
+    np.testing.assert_allclose(Regressor().fit(X, np.full(60, 7.5)).predict(X), 7.5)
+
+
+@pytest.mark.parametrize("n_agents", [1, 5, 20])
+def test_regression_out_of_the_box_beats_stochastic_gradients(n_agents):
+    X, y = make_friedman1(4000, noise=1.0, random_state=0)
+    X, X_test, y, y_test = train_test_split(StandardScaler().fit_transform(X), y, random_state=0)
+    ours = Regressor(n_agents=n_agents, random_state=0).fit(X, y).score(X_test, y_test)
+    usual = make_pipeline(RBFSampler(gamma="scale", n_components=200, random_state=0), SGDRegressor(random_state=0))
+    assert ours > 0.75
+    assert ours > usual.fit(X, y).score(X_test, y_test)
+
+
+def test_real_data_when_it_is_there():
+    file = FOLDER / "extra" / "Folds5x2_pp.csv"
+    if not file.exists():
+        pytest.skip(f"{file.name} is not in {FOLDER}")
+    rows = np.loadtxt(file, delimiter=",", skiprows=1)
+    X, X_test, y, y_test = train_test_split(rows[:, :-1], rows[:, -1], random_state=0)
+    model = make_pipeline(StandardScaler(), Regressor(random_state=0)).fit(X, y)
+    assert model.score(X_test, y_test) > 0.935
+
+
+def test_a_part_of_a_pipeline_and_of_a_search():
+    X, y = table(n=120)
+    pipeline = make_pipeline(StandardScaler(), Regressor(random_state=0, n_passes=3))
+    search = GridSearchCV(pipeline, {"decentralizedkernelregressor__bandwidth": ["scale", 0.05]}, cv=2).fit(X, y)
+    assert search.best_params_ == {"decentralizedkernelregressor__bandwidth": "scale"}
+
+
+def test_a_learner_of_ones_own_runs_too():
+    class Own(lc.ODKLA):
+        """No kernels for it, so the reference engine runs it."""
+
+    X, y = table()
+    for n_agents in (1, 3):
+        options = {"n_agents": n_agents, "n_passes": 2, "random_state": 0}
+        own = Regressor(learner=Own(0.2, 2.0), **options).fit(X, y).partial_fit(X[:1], y[:1])
+        compiled = Regressor(learner=lc.ODKLA(0.2, 2.0), **options).fit(X, y).partial_fit(X[:1], y[:1])
+        np.testing.assert_allclose(own.weights_, compiled.weights_, rtol=1e-9, atol=1e-12)
+
+
+def test_classification_of_any_two_labels():
+    X, y = load_breast_cancer(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    numbers = Classifier(random_state=0).fit(X, y)
+    assert numbers.score(X, y) > 0.94
+    words = Classifier(random_state=0).fit(X, np.where(y == 1, "benign", "a worry"))
+    assert words.classes_.tolist() == ["a worry", "benign"]
+    assert np.array_equal(words.decision_function(X), numbers.decision_function(X))
+    assert np.array_equal(words.predict(X) == "benign", numbers.predict(X) == 1)
+    np.testing.assert_allclose(numbers.predict_proba(X).sum(axis=1), 1)
+    assert np.array_equal(numbers.predict_proba(X)[:, 1] > 0.5, numbers.predict(X) == 1)
+
+
+def test_probabilities_only_where_the_loss_has_them():
+    assert hasattr(Classifier(), "predict_proba")
+    assert not hasattr(Classifier(learner=lc.ODKLA(loss="hinge")), "predict_proba")
+
+
+def test_three_classes_by_way_of_scikit_learn():
+    X, y = load_iris(return_X_y=True)
+    model = OneVsRestClassifier(Classifier(random_state=0, n_passes=30)).fit(StandardScaler().fit_transform(X), y)
+    assert model.score(StandardScaler().fit_transform(X), y) > 0.9
+
+
+# --- what it refuses ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"n_agents": 0}, "n_agents must be at least 1"),
+        ({"n_agents": 2.5}, "n_agents must be a whole number"),
+        ({"network": "ring"}, "network must be a laconic Network"),
+        ({"network": lc.Network.ring(4), "n_agents": 5}, "n_agents is 5 but network has 4"),
+        ({"n_frequencies": 0}, "n_frequencies must be at least 1"),
+        ({"bandwidth": "auto"}, "bandwidth must be 'scale' or a positive number"),
+        ({"bandwidth": -1.0}, "bandwidth must be larger than 0"),
+        ({"learner": "odkla"}, "learner must be a laconic learner"),
+        ({"learner": lc.ODKLA(loss="hinge")}, "learner must have a loss for real labels"),
+        ({"n_passes": 0}, "n_passes must be at least 1"),
+    ],
+)
+def test_parameters_that_make_no_sense(options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        Regressor(**options).fit(*table())
+
+
+def test_inputs_too_large_for_the_feature_map():
+    X, y = table()
+    model = Regressor(bandwidth=1e-3, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="too large for the feature map"):
+        model.predict(np.full((1, 3), 1e307))
+
+
+def test_classes_are_named_first_and_stay():
+    X, y = table()
+    y = (y > 5).astype(int)
+    model = Classifier(random_state=0)
+    with pytest.raises(ValueError, match="classes must be passed in the first call"):
+        model.partial_fit(X, y)
+    with pytest.raises(ValueError, match="classes must be two labels"):
+        model.partial_fit(X, y, classes=[0, 1, 2])
+    with pytest.raises(ValueError, match=r"y must hold only the classes \[3, 4\]"):
+        model.partial_fit(X, y, classes=[3, 4])
+    model.partial_fit(X[:1], y[:1], classes=[0, 1])
+    model.partial_fit(X[:1], y[:1], classes=[1, 0])
+    with pytest.raises(ValueError, match=r"classes must stay \[0, 1\]"):
+        model.partial_fit(X[:1], y[:1], classes=[1, 2])
+    with pytest.raises(ValueError, match=r"y must hold only the classes \[0, 1\], got \[7\]"):
+        model.partial_fit(X[:1], np.array([7]))
+    with pytest.raises(ValueError, match="only one class"):
+        Classifier().fit(X, np.zeros(60))
+    with pytest.raises(ValueError, match="Only binary classification is supported"):
+        Classifier().fit(X, np.arange(60) % 3)
+
+
+def test_a_lone_classifier_refuses_a_third_label():
+    X, _ = table()
+    model = Classifier(n_agents=1, random_state=0).partial_fit(X[:1], np.array([0]), classes=[0, 1])
+    assert model._shortcut is not None
+    with pytest.raises(ValueError, match="y must hold only the classes"):
+        model.partial_fit(X[:1], np.array([2]))

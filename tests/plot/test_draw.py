@@ -1,0 +1,190 @@
+"""Pictures: what is drawn is what the trace says, nothing global changes, and no display is needed."""
+
+import subprocess
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+import laconic as lc
+
+
+@pytest.fixture(autouse=True)
+def _headless():
+    mpl.use("agg")
+    before = dict(mpl.rcParams)
+    yield
+    assert dict(mpl.rcParams) == before
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def traces():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(200, 4, 2))
+    y = np.sin(4 * X[..., 0]) + X[..., 1]
+    features = lc.RandomFeatures.gaussian(n_inputs=2, n_frequencies=10, bandwidth=0.5, seed=0)
+    learners = {
+        "Local": lc.Local(),
+        "ODKLA": lc.ODKLA(),
+        "QC-ODKLA": lc.QCODKLA(alpha=1.0, beta=0.98),
+    }
+    return {name: lc.simulate(learner, features, lc.Network.ring(4), X, y) for name, learner in learners.items()}
+
+
+def curve(panel, label):
+    (line,) = (line for line in panel.lines if line.get_label() == label)
+    return line
+
+
+def test_curves_end_where_the_run_ended(traces):
+    for name in ("ODKLA", "QC-ODKLA"):
+        trace = traces[name]
+        figure = trace.plot()
+        for panel, total in zip(figure.axes, (200, trace.sent.sum(), trace.bits.sum()), strict=True):
+            x, y = curve(panel, name).get_data()
+            assert x[-1] == total
+            assert y[-1] == trace.mse()[-1]
+            assert (np.diff(x) >= 0).all()
+
+
+def test_every_point_is_a_point_of_the_run(traces):
+    trace = traces["QC-ODKLA"]
+    x, y = curve(trace.plot().axes[2], "QC-ODKLA").get_data()
+    points = set(zip(np.cumsum(trace.bits.sum(axis=1)).tolist(), trace.mse().tolist(), strict=True))
+    assert set(zip(x.tolist(), y.tolist(), strict=True)) <= points
+
+
+def test_passing_the_figure_adds_a_run_in_another_style(traces):
+    figure = None
+    for name, trace in traces.items():
+        figure = trace.plot(figure=figure)
+        assert [text.get_text() for text in figure.legends[0].get_texts()][-1] == name
+    assert len(figure.axes) == 3
+    assert len(figure.legends) == 1
+    lines = [curve(figure.axes[0], name) for name in traces]
+    assert len({line.get_color() for line in lines}) == 3
+    assert len({line.get_marker() for line in lines}) == 3
+    assert len({str(line._unscaled_dash_pattern) for line in lines}) == 3
+
+
+def test_label_replaces_the_name(traces):
+    figure = traces["ODKLA"].plot(label="mine")
+    assert curve(figure.axes[0], "mine").get_xdata()[-1] == 200
+
+
+def test_a_silent_run_is_a_level_in_the_panels_that_count_messages(traces):
+    trace = traces["Local"]
+    time, messages, bits = trace.plot(figure=traces["ODKLA"].plot()).axes
+    assert curve(time, "Local").get_ydata()[-1] == trace.mse()[-1]
+    for panel in (messages, bits):
+        levels = [line for line in panel.lines if set(line.get_ydata()) == {trace.mse()[-1]}]
+        assert len(levels) == 1
+        assert [text.get_text() for text in panel.texts] == ["Local: sends nothing"]
+
+
+def test_axes_say_what_they_are(traces):
+    panels = traces["ODKLA"].plot().axes
+    assert [panel.get_xlabel() for panel in panels] == [
+        "time (rounds)",
+        "messages sent (broadcasts)",
+        "data sent (bits)",
+    ]
+    assert panels[0].get_ylabel().startswith("mean squared error")
+    assert all(panel.get_xscale() == "log" and panel.get_yscale() == "log" for panel in panels)
+
+
+def test_draws_into_an_empty_figure_and_no_other(traces, tmp_path):
+    figure = Figure(figsize=(9, 3))
+    assert traces["ODKLA"].plot(figure=figure) is figure
+    figure.savefig(tmp_path / "run.png")
+    assert (tmp_path / "run.png").stat().st_size > 10_000
+    foreign = Figure()
+    foreign.add_subplot()
+    with pytest.raises(ValueError, match="figure must be empty"):
+        traces["ODKLA"].plot(figure=foreign)
+
+
+def test_a_run_without_rounds_is_refused():
+    features = lc.RandomFeatures.gaussian(n_inputs=1, n_frequencies=2)
+    empty = lc.simulate(lc.ODKLA(), features, lc.Network.ring(3), np.empty((0, 3, 1)), np.empty((0, 3)))
+    with pytest.raises(ValueError, match="at least one round"):
+        empty.plot()
+
+
+def test_rounds_without_labels_leave_a_gap_not_an_error():
+    features = lc.RandomFeatures.gaussian(n_inputs=1, n_frequencies=5)
+    y = np.ones((20, 3))
+    y[:5] = np.nan
+    trace = lc.simulate(lc.ODKLA(), features, lc.Network.ring(3), np.zeros((20, 3, 1)), y)
+    assert curve(trace.plot().axes[0], "ODKLA").get_xdata()[0] == 6
+
+
+def test_a_long_run_is_thinned_and_a_resumed_one_starts_where_it_was():
+    features = lc.RandomFeatures.gaussian(n_inputs=1, n_frequencies=5, bandwidth=0.3)
+    X = np.random.default_rng(0).uniform(size=(5000, 3, 1))
+    first = lc.simulate(lc.ODKLA(), features, lc.Network.ring(3), X, X[..., 0])
+    again = lc.simulate(lc.ODKLA(), features, lc.Network.ring(3), X, X[..., 0], state=first.state)
+    assert len(curve(first.plot().axes[0], "ODKLA").get_xdata()) < 700
+    assert curve(again.plot().axes[0], "ODKLA").get_xdata()[[0, -1]].tolist() == [5001, 10000]
+
+
+def test_network_has_a_dot_for_each_agent_and_a_line_for_each_edge():
+    network = lc.Network.star(7)
+    ax = network.draw()
+    lines, dots = ax.collections
+    assert len(lines.get_segments()) == 6
+    assert len(dots.get_offsets()) == 7
+    assert [text.get_text() for text in ax.texts] == list("0123456")
+    hub = dots.get_offsets()[0]
+    assert all(any(np.allclose(end, hub) for end in segment) for segment in lines.get_segments())
+
+
+def test_more_neighbours_are_darker():
+    shades = lc.Network.from_edges(4, [(0, 1), (0, 2), (0, 3), (1, 2)]).draw().collections[1].get_facecolors()
+    lightness = [sum(to_rgb(tuple(shade[:3]))) for shade in shades]
+    assert lightness[0] < lightness[1] == lightness[2] < lightness[3]
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        lc.Network.from_edges(1, []),
+        lc.Network.path(2),
+        lc.Network.path(9),
+        lc.Network.grid(3, 4),
+        lc.Network.geometric(30, radius=0.4),
+        lc.Network.small_world(80),
+        lc.Network.ring(2500),
+    ],
+    ids=repr,
+)
+def test_every_network_fits_its_axes(network):
+    figure = Figure()
+    ax = figure.add_subplot()
+    assert network.draw(ax) is ax
+    dots = ax.collections[1].get_offsets()
+    assert len(dots) == network.n_agents
+    for values, (low, high) in zip(dots.T, (ax.get_xlim(), ax.get_ylim()), strict=True):
+        assert low < values.min() <= values.max() < high
+    figure.canvas.draw()
+
+
+def test_names_are_shown():
+    network = lc.Network.from_edges(2, [(0, 1)], names=["roof", "cellar"])
+    assert [text.get_text() for text in network.draw().texts] == ["roof", "cellar"]
+
+
+def test_a_path_lies_down():
+    dots = lc.Network.path(6).draw().collections[1].get_offsets()
+    assert np.ptp(dots[:, 1]) < 0.01 * np.ptp(dots[:, 0])
+
+
+def test_matplotlib_is_not_imported_before_something_is_drawn():
+    code = "import sys, laconic, laconic.plot.draw; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
