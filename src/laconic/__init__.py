@@ -15,10 +15,10 @@ True
 from __future__ import annotations
 
 import importlib
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from laconic import losses
+from laconic import _late, losses
+from laconic._version import __version__ as __version__
 from laconic.channel import Censor, Channel, Quantizer
 from laconic.engine import Diverged, simulate, stream, sweep
 from laconic.features import RandomFeatures
@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from laconic.protocol import Agent
     from laconic.testing import checks
 
-__version__ = version("laconic")
+# Pictures are drawn by a room that knows traces and networks, which do not know it.
+_late.provide("draw a trace", "laconic.plot", "draw_trace")
+_late.provide("draw a network", "laconic.plot", "draw_network")
 
 __all__ = [
     "DOKL",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import numpy as np
 
-from laconic import _validate
+from laconic import _late, _validate
 from laconic._validate import Array
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ class Network:
     degrees : array (n_agents,)
     names : tuple of str
         What the agents are called; "0", "1", ... unless the graph came with names.
+    positions : dict or None
+        Where each agent was placed, if the network was built in the plane.
 
     Examples
     --------
@@ -80,7 +82,7 @@ class Network:
         self.degrees: Array = np.bincount(both[:, 0], minlength=self.n_agents)
         self.starts: Array = np.concatenate([[0], np.cumsum(self.degrees)])
         self.neighbours: Array = np.ascontiguousarray(both[:, 1])
-        self._positions: dict[int, Any] | None = None
+        self.positions: dict[int, Any] | None = None
         parts = self._count_parts()
         if parts > 1:
             raise ValueError(f"the network must be connected, but it falls into {parts} parts that could never agree.")
@@ -109,7 +111,7 @@ class Network:
 
     def __reduce__(self) -> Any:
         # What is derived and kept for speed is left behind, so equal networks have equal pickles.
-        return _restored, (self.n_agents, self.edges, self.names, self._positions)
+        return _restored, (self.n_agents, self.edges, self.names, self.positions)
 
     @cached_property
     def combination(self) -> Array:
@@ -124,7 +126,8 @@ class Network:
         return matrix
 
     @cached_property
-    def _laplacians(self) -> tuple[Any, Any]:
+    def laplacians(self) -> tuple[Any, Any]:
+        """The sparse Laplacians of the graph: degrees minus adjacency, and the same with combination weights."""
         from scipy.sparse import diags
 
         adjacency, weighted = self._matrix(np.ones(len(self.neighbours))), self._matrix(self.combination)
@@ -132,7 +135,7 @@ class Network:
 
     def listen(self, broadcast: Array) -> Heard:
         """What each agent hears when the models that neighbours believe in are ``broadcast`` (n_agents, n_features)."""
-        laplacian, weighted = self._laplacians
+        laplacian, weighted = self.laplacians
         return Heard(
             broadcast=broadcast,
             disagreement=(laplacian @ broadcast).astype(broadcast.dtype),
@@ -213,7 +216,7 @@ class Network:
         across = np.stack([agent[:, :-1].ravel(), agent[:, 1:].ravel()], axis=1)
         down = np.stack([agent[:-1].ravel(), agent[1:].ravel()], axis=1)
         network = cls(rows * columns, np.concatenate([across, down]))
-        network._positions = {int(k): (k % columns, -(k // columns)) for k in range(rows * columns)}
+        network.positions = {int(k): (k % columns, -(k // columns)) for k in range(rows * columns)}
         return network
 
     @classmethod
@@ -264,7 +267,7 @@ class Network:
             if nx.is_connected(graph):
                 network = cls.from_networkx(graph)
                 positions = nx.get_node_attributes(graph, "pos")
-                network._positions = positions or None
+                network.positions = positions or None
                 return network
         raise ValueError(f"no connected network in {_ATTEMPTS} draws with {what}: ask for more edges.")
 
@@ -279,9 +282,8 @@ class Network:
 
     def draw(self, ax: Axes | None = None) -> Axes:
         """Draw the network with matplotlib; darker agents have more neighbours. Returns the axes."""
-        from laconic.plot.draw import draw_network
-
-        return draw_network(self, ax)
+        axes: Axes = _late.find("draw a network")(self, ax)
+        return axes
 
 
 def _parts_by_walking(n_agents: int, starts: list[int], neighbours: list[int]) -> int:
@@ -301,7 +303,7 @@ def _parts_by_walking(n_agents: int, starts: list[int], neighbours: list[int]) -
 
 def _restored(n_agents: int, edges: Array, names: tuple[str, ...], positions: dict[int, Any] | None) -> Network:
     network = Network(n_agents, edges, names)
-    network._positions = positions
+    network.positions = positions
     return network
 
 

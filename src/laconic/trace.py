@@ -11,11 +11,11 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Protocol, final
 
 import numpy as np
 
-from laconic import _validate, losses
+from laconic import _late, _validate, losses
 from laconic._files import written_whole
 from laconic._validate import Array
 
@@ -23,9 +23,18 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-    from laconic.offline import Comparator
-
 _FORMAT = 1
+
+
+class Hindsight(Protocol):
+    """What regret is measured against: ``laconic.offline.Comparator``, or whatever knows its losses a round."""
+
+    @property
+    def loss(self) -> losses.Loss:
+        """The loss that the model is best for."""
+
+    def round_losses(self, *, collective: bool = False) -> Array:
+        """sum_i L_it(theta*) of each round."""
 
 
 @final
@@ -175,7 +184,7 @@ class Trace:
                 raise ValueError(f"this run used a loss of one's own, {loss!r}: pass it to losses().")
         return losses.get(loss).value(self.predictions, self.labels)
 
-    def regret(self, comparator: Comparator) -> Array:
+    def regret(self, comparator: Hindsight) -> Array:
         """sum_t sum_i [L_it(theta_it) - L_it(theta*)] up to each round (eq. stat_reg), L with its ridge.
 
         Own data only: isolated learners have small regret too. ``collective_regret`` is the one that tells.
@@ -183,7 +192,7 @@ class Trace:
         own = np.nansum(self.losses(comparator.loss), axis=1)
         return np.cumsum(own + self._ridge() - comparator.round_losses())
 
-    def collective_regret(self, comparator: Comparator) -> Array:
+    def collective_regret(self, comparator: Hindsight) -> Array:
         """As ``regret``, with each model's loss averaged over all agents' samples. Needs ``collective=True``."""
         own = np.nansum(self._collective("collective_loss"), axis=1)
         return np.cumsum(own + self._ridge() - comparator.round_losses(collective=True))
@@ -219,9 +228,8 @@ class Trace:
 
     def plot(self, label: str | None = None, figure: Figure | None = None) -> Figure:
         """MSE against time, against messages and against bits. Pass the figure on to draw several runs into one."""
-        from laconic.plot.draw import draw_trace
-
-        return draw_trace(self, label, figure)
+        drawn: Figure = _late.find("draw a trace")(self, label, figure)
+        return drawn
 
     def save(self, path: str | Path) -> Path:
         """Write the trace, state and all, as one ``.npz`` file: complete or not at all."""

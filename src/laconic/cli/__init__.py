@@ -13,7 +13,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-import laconic
+from laconic._version import __version__
 from laconic.cli import agents, datasets, doctor, faults, reproduce, run, site, tune
 from laconic.cli.options import Parser, describe
 from laconic.cli.words import note, sentence
@@ -73,7 +73,7 @@ def _main(argv: Sequence[str] | None) -> int:
 def make_parser() -> argparse.ArgumentParser:
     """The parser of the whole command line."""
     parser = Parser(prog="laconic", **describe(_ABOUT, _EXAMPLES))
-    parser.add_argument("--version", action="version", version=f"laconic {laconic.__version__}")
+    parser.add_argument("--version", action="version", version=f"laconic {__version__}")
     parser.set_defaults(command=parser.help)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for room in (run, tune, reproduce, datasets, doctor, site, agents, faults):

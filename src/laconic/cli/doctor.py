@@ -29,8 +29,8 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print it; 1 if the compiled engine does not work."""
-    import laconic
     from laconic import data
+    from laconic._version import __version__
     from laconic.cli.words import facts
     from laconic.data import files
 
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     print(
         facts(
             [
-                ("laconic", f"{laconic.__version__} on {system}"),
+                ("laconic", f"{__version__} on {system}"),
                 ("with", ", ".join(f"{name} {_version(name)}" for name in _NEEDED)),
                 ("extras", ", ".join(f"{name} {_version(name) or '(not installed)'}" for name in _OPTIONAL)),
                 ("data", f"{folder}: {at_hand}" + (f"; missing: {', '.join(missing)}" if missing else "")),
@@ -59,21 +59,24 @@ def _engine() -> tuple[bool, str]:
     """Whether the compiled engine runs and gives what the reference gives, and its time a sample."""
     import numpy as np
 
-    import laconic as lc
     from laconic.cli.words import patience
+    from laconic.engine import simulate
+    from laconic.features import RandomFeatures
+    from laconic.learners import QCODKLA
+    from laconic.network import Network
 
     random = np.random.default_rng(0)
     X = random.uniform(size=(_ROUNDS, _AGENTS, _INPUTS))
     y = np.sin(X.sum(axis=2))
-    features = lc.RandomFeatures.gaussian(_INPUTS, _FREQUENCIES)
-    run = (lc.QCODKLA(), features, lc.Network.ring(_AGENTS))
+    features = RandomFeatures.gaussian(_INPUTS, _FREQUENCIES)
+    run = (QCODKLA(), features, Network.ring(_AGENTS))
     try:
         with patience("compiling, once for each installation; this takes about ten seconds."):
-            compiled = lc.simulate(*run, X[:100], y[:100], engine="compiled")
-        reference = lc.simulate(*run, X[:100], y[:100], engine="reference")
+            compiled = simulate(*run, X[:100], y[:100], engine="compiled")
+        reference = simulate(*run, X[:100], y[:100], engine="reference")
         gap = float(np.abs(compiled.predictions - reference.predictions).max())
         start = time.perf_counter()
-        lc.simulate(*run, X, y, engine="compiled")
+        simulate(*run, X, y, engine="compiled")
         each = (time.perf_counter() - start) / y.size
     except Exception as error:  # whatever is broken, the doctor has to say so
         return False, f"the compiled engine does not work: {type(error).__name__}: {' '.join(str(error).split())[:300]}"

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-import laconic
+from laconic._version import __version__
 from laconic.cli.learners import describe_learner
 from laconic.cli.results import Result
 
@@ -48,7 +48,7 @@ def _about(result: Result, arguments: argparse.Namespace) -> dict[str, Any]:
     parameters = {name: value for name, value in result.learner.parameters().items() if name != "channel"}
     channel = result.learner.channel
     return {
-        "laconic": laconic.__version__,
+        "laconic": __version__,
         "data": {
             "name": source.dataset.name,
             "given": str(arguments.data),

@@ -16,7 +16,7 @@ import numpy as np
 from laconic._validate import Array
 from laconic.experiments.settings import SETTINGS
 from laconic.experiments.tuning import Tuning
-from laconic.plot.draw import _FAINT, _INK, _POINTS, _QUIET, _STYLES, _draw_curve, _draw_reference, _dress, _Style
+from laconic.plot.style import FAINT, INK, POINTS, QUIET, STYLES, Style, draw_curve, draw_reference, dress
 from laconic.trace import Trace
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 # In the order of the styles. ODKLA is the solid line that others lie on; those closest to it have the most open dashes.
 _STYLED = ("ODKLA", "QC-ODKLA", "Q-ODKLA", "DOKL", "Local", "RFF-DOKL", "C-ODKLA")
-_LOOKS = dict(zip(_STYLED, _STYLES, strict=True))
+_LOOKS = dict(zip(_STYLED, STYLES, strict=True))
 # In the order of drawing and of the legends.
 _ORDER = ("ODKLA", "QC-ODKLA", "RFF-DOKL", "DOKL", "C-ODKLA", "Q-ODKLA", "Local")
-_OTHER = _Style("#6b6b6b", (2, 2), "*")
+_OTHER = Style("#6b6b6b", (2, 2), "*")
 _HEAD = 50  # a curve is shown from the first so many-th of the run: before that it is noise and hides the end
 _DPI = 150
 
@@ -62,10 +62,10 @@ def draw_set(
     what = ("time (rounds)", "triggers (messages sent by all agents)", "bits (sent by all agents)")
     for panel, letter, name in zip(panels, "abc", what, strict=True):
         _dress_up(panel)
-        panel.set_xlabel(name, color=_INK)
-        panel.set_title(f"({letter})", loc="left", fontsize=10, color=_INK)
+        panel.set_xlabel(name, color=INK)
+        panel.set_title(f"({letter})", loc="left", fontsize=10, color=INK)
         panel.tick_params(labelleft=letter == "a", which="both")
-    panels[0].set_ylabel("mean squared error so far", color=_INK)
+    panels[0].set_ylabel("mean squared error so far", color=INK)
     gone = [name for name, runs in traces.items() if any(trace.diverged for trace in runs)]
     facts = f"{title}: {_facts(finished) if caption is None else caption}. Lines: means; band: one standard deviation."
     _foot(figure, panels[0], facts + (f" Diverged and left out: {', '.join(gone)}." if gone else ""))
@@ -94,14 +94,14 @@ def draw_regret(title: str, curves: Mapping[str, Mapping[str, Any]], path: str |
         for number, name in enumerate(_ordered(curves)):
             rounds, values = np.asarray(curves[name]["rounds"]), _positive(curves[name][kind])
             label = f"{name}: slope {_decimals(curves[name].get(slope))}"
-            _draw_curve(panel, rounds, values, _look(name), label, number)
+            draw_curve(panel, rounds, values, _look(name), label, number)
         _root(panel, curves.values(), kind)
         _dress_up(panel)
         panel.tick_params(labelleft=kind == "regret", which="both")
-        panel.set_title(what, loc="left", fontsize=10, color=_INK)
-        panel.set_xlabel("rounds T", color=_INK)
-        panel.legend(frameon=False, fontsize=8, labelcolor=_INK, handlelength=3.2, loc="lower right")
-    panels[0].set_ylabel("regret", color=_INK)
+        panel.set_title(what, loc="left", fontsize=10, color=INK)
+        panel.set_xlabel("rounds T", color=INK)
+        panel.legend(frameon=False, fontsize=8, labelcolor=INK, handlelength=3.2, loc="lower right")
+    panels[0].set_ylabel("regret", color=INK)
     return _save(figure, path)
 
 
@@ -119,11 +119,11 @@ def draw_lemma(
     panel = figure.add_subplot()
     lines: list[tuple[str, object, str, tuple[float, ...], float]] = [
         ("bound on $\\|E_t\\|_F$", bound, "#000000", (4, 1.5), 1.4),
-        ("measured $\\|E_t\\|_F$", measured, _STYLES[0].color, (), 1.8),
+        ("measured $\\|E_t\\|_F$", measured, STYLES[0].color, (), 1.8),
     ]
     if printed is not None:
-        lines.append(("measured $\\|E_t\\|_F^2$", np.square(measured), _STYLES[1].color, (1.2, 1.2), 1.4))
-        lines.append(("printed bound on $\\|E_t\\|_F^2$", [printed] * len(rounds), _STYLES[1].color, (7, 2), 1.2))
+        lines.append(("measured $\\|E_t\\|_F^2$", np.square(measured), STYLES[1].color, (1.2, 1.2), 1.4))
+        lines.append(("printed bound on $\\|E_t\\|_F^2$", [printed] * len(rounds), STYLES[1].color, (7, 2), 1.2))
     for label, values, color, dashes, width in lines:
         panel.plot(
             rounds,
@@ -135,8 +135,8 @@ def draw_lemma(
             zorder=3,
         )
     _dress_up(panel)
-    panel.set_xlabel("time (rounds)", color=_INK)
-    panel.legend(frameon=False, fontsize=8.5, labelcolor=_INK, handlelength=3.2, loc="best")
+    panel.set_xlabel("time (rounds)", color=INK)
+    panel.legend(frameon=False, fontsize=8.5, labelcolor=INK, handlelength=3.2, loc="best")
     return _save(figure, path)
 
 
@@ -144,7 +144,7 @@ def draw_batch(title: str, runs: Mapping[str, Mapping[str, Sequence[float]]], pa
     """Batch learners: test error against iterations and messages; for each name its ``mse`` and ``sends`` so far."""
     figure = _figure(8.0, 3.7, title)
     panels = list(figure.subplots(1, 2, sharey=True))
-    for (name, run), style in zip(runs.items(), _STYLES, strict=False):
+    for (name, run), style in zip(runs.items(), STYLES, strict=False):
         for panel, across in zip(panels, (np.arange(1, len(run["mse"]) + 1), run["sends"]), strict=True):
             panel.plot(
                 _positive(across),
@@ -157,9 +157,9 @@ def draw_batch(title: str, runs: Mapping[str, Mapping[str, Sequence[float]]], pa
             )
     for panel, what in zip(panels, ("iterations", "messages sent by all agents"), strict=True):
         _dress_up(panel)
-        panel.set_xlabel(what, color=_INK)
-    panels[0].set_ylabel("test mean squared error", color=_INK)
-    panels[0].legend(frameon=False, fontsize=8.5, labelcolor=_INK, handlelength=3.2)
+        panel.set_xlabel(what, color=INK)
+    panels[0].set_ylabel("test mean squared error", color=INK)
+    panels[0].legend(frameon=False, fontsize=8.5, labelcolor=INK, handlelength=3.2)
     return _save(figure, path)
 
 
@@ -180,7 +180,7 @@ def draw_heterogeneous(rows: Iterable[Mapping[str, Any]], path: str | Path) -> l
             here.setdefault(row["algorithm"], []).append(float(row["global_mse"]))
     figure = _figure(10.5, 4.4, "What every model knows of everyone's data")
     if not scores:
-        figure.text(0.5, 0.5, "No finished run has a global error.", ha="center", color=_QUIET)
+        figure.text(0.5, 0.5, "No finished run has a global error.", ha="center", color=QUIET)
         return _save(figure, path)
     names = _ordered({name for sets in scores.values() for methods in sets.values() for name in methods})
     panels: list[Axes] = []
@@ -199,10 +199,10 @@ def draw_heterogeneous(rows: Iterable[Mapping[str, Any]], path: str | Path) -> l
         panels[-1].set_xlim(-0.5, len(sets) - 0.5)
         panels[-1].grid(visible=False, axis="x")
         for edge in np.arange(len(sets) - 1) + 0.5:
-            panels[-1].axvline(edge, color=_FAINT, linewidth=0.7)
-        panels[-1].set_title(re.sub("[-:]", " ", partition), loc="left", fontsize=10, color=_INK)
+            panels[-1].axvline(edge, color=FAINT, linewidth=0.7)
+        panels[-1].set_title(re.sub("[-:]", " ", partition), loc="left", fontsize=10, color=INK)
         panels[-1].tick_params(labelleft=k == 0, which="both")
-    panels[0].set_ylabel("global mean squared error", color=_INK)
+    panels[0].set_ylabel("global mean squared error", color=INK)
     facts = "Every model scored on every agent's sample. Points: means over the seeds; bars: smallest to largest."
     _foot(figure, panels[0], facts)
     return _save(figure, path)
@@ -217,8 +217,8 @@ def draw_tuning(tuning: Tuning | Mapping[str, Tuning], path: str | Path) -> list
     for k, one in enumerate(tunings):
         panel = figure.add_subplot(lines, columns, k + 1)
         (_grid if len(one.axes) == 2 else _line)(panel, one)
-        panel.set_title(f"{one.method}: MSE {one.score:.3g}", loc="left", fontsize=10, color=_INK)
-        panel.tick_params(which="both", color="#bbbbbb", labelcolor=_QUIET, labelsize=8, length=2)
+        panel.set_title(f"{one.method}: MSE {one.score:.3g}", loc="left", fontsize=10, color=INK)
+        panel.tick_params(which="both", color="#bbbbbb", labelcolor=QUIET, labelsize=8, length=2)
     _foot(figure, None, "Percent above the MSE of the winner (framed); div.: diverged.")
     return _save(figure, path)
 
@@ -240,16 +240,16 @@ def _draw_method(panels: list[Axes], name: str, runs: Sequence[Trace], number: i
         for each in ([trace.sent for trace in runs], [trace.bits for trace in runs])
     )
     shown = rounds > length // _HEAD
-    few = np.unique(np.geomspace(length // _HEAD + 1, length, _POINTS).astype(int)) - 1
+    few = np.unique(np.geomspace(length // _HEAD + 1, length, POINTS).astype(int)) - 1
     panels[0].fill_between(
         rounds[few], (mean - spread)[few], (mean + spread)[few], color=style.color, alpha=0.12, linewidth=0
     )
     for panel, cost in zip(panels, (rounds, messages, bits), strict=True):
         if cost[-1] > 0:
             started = shown & (messages >= 1) if panel is not panels[0] else shown
-            _draw_curve(panel, cost[started], mean[started], style, name, number)
+            draw_curve(panel, cost[started], mean[started], style, name, number)
         else:
-            _draw_reference(panel, mean[-1], style, name)
+            draw_reference(panel, mean[-1], style, name)
 
 
 def _grid(panel: Axes, tuning: Tuning) -> None:
@@ -265,15 +265,15 @@ def _grid(panel: Axes, tuning: Tuning) -> None:
     size = min(7.0, 62 / len(columns))  # an extended grid has narrow cells
     for i, j in np.ndindex(above.shape):
         value = float(above[i, j])
-        color = "white" if np.isfinite(value) and shown[i, j] < 0.45 else _INK
+        color = "white" if np.isfinite(value) and shown[i, j] < 0.45 else INK
         panel.text(j, i, _above(value), ha="center", va="center", fontsize=size, color=color, in_layout=False)
     place = (columns.index(tuning.steps[second]) - 0.5, rows.index(tuning.steps[first]) - 0.5)
-    panel.add_patch(Rectangle(place, 1, 1, fill=False, edgecolor=_STYLES[1].color, linewidth=2.2, zorder=5))
+    panel.add_patch(Rectangle(place, 1, 1, fill=False, edgecolor=STYLES[1].color, linewidth=2.2, zorder=5))
     turned = 60 if len(columns) > 9 else 0
     panel.set_xticks(range(len(columns)), [f"{value:.3g}" for value in columns], rotation=turned)
     panel.set_yticks(range(len(rows)), [f"{value:.3g}" for value in rows])
-    panel.set_xlabel(second, color=_INK)
-    panel.set_ylabel(first, color=_INK)
+    panel.set_xlabel(second, color=INK)
+    panel.set_ylabel(first, color=INK)
     for spine in panel.spines.values():
         spine.set_visible(False)
 
@@ -291,15 +291,15 @@ def _line(panel: Axes, tuning: Tuning) -> None:
     """One step: a curve; a run that diverged leaves a gap."""
     ((name, values),) = tuning.axes.items()
     scores = np.array([tuning.table.get((value,), np.nan) for value in values])
-    panel.plot(values, np.where(np.isfinite(scores), scores, np.nan), "o-", color=_STYLES[0].color, markersize=4)
+    panel.plot(values, np.where(np.isfinite(scores), scores, np.nan), "o-", color=STYLES[0].color, markersize=4)
     panel.plot(
         [tuning.steps[name]], [tuning.score], "s", markersize=11, markerfacecolor="none", markeredgewidth=2.2,
-        markeredgecolor=_STYLES[1].color,
+        markeredgecolor=STYLES[1].color,
     )  # fmt: skip
     _dress_up(panel)
     panel.set_xticks(values, [f"{value:.3g}" for value in values])
-    panel.set_xlabel(name, color=_INK)
-    panel.set_ylabel("MSE", color=_INK)
+    panel.set_xlabel(name, color=INK)
+    panel.set_ylabel("MSE", color=INK)
 
 
 def _points(panel: Axes, places: list[float], values: list[list[float]], name: str) -> None:
@@ -320,7 +320,7 @@ def _root(panel: Axes, curves: Iterable[Mapping[str, Any]], kind: str) -> None:
         return
     ends = np.array([rounds.max() / 30, rounds.max()])
     level = 0.45 * np.nanmin(values[rounds >= ends[0]]) if np.isfinite(values[rounds >= ends[0]]).any() else 1.0
-    panel.plot(ends, level * (ends / ends[0]) ** 0.5, color=_QUIET, linewidth=1.0, label="slope 1/2")
+    panel.plot(ends, level * (ends / ends[0]) ** 0.5, color=QUIET, linewidth=1.0, label="slope 1/2")
 
 
 def _facts(traces: Mapping[str, Sequence[Trace]]) -> str:
@@ -341,7 +341,7 @@ def _ordered(names: Iterable[str]) -> list[str]:
     return [name for name in _ORDER if name in given] + sorted(name for name in given if name not in _ORDER)
 
 
-def _look(name: str) -> _Style:
+def _look(name: str) -> Style:
     return _LOOKS.get(name, _OTHER)
 
 
@@ -359,7 +359,7 @@ def _dress_up(panel: Axes) -> None:
     """The package's dress, with ticks that suit the span: a narrow one has no power of ten inside it."""
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-    _dress(panel)
+    dress(panel)
     panel.autoscale(tight=False)
     panel.xaxis.set_minor_locator(NullLocator())
     low, high = panel.get_xlim()
@@ -388,7 +388,7 @@ def _figure(width: float, height: float, title: str = "") -> Figure:
     # Not pyplot's: nothing to close, no display, no settings touched.
     figure = Figure(figsize=(width, height), dpi=_DPI, layout="constrained")
     if title:
-        figure.suptitle(title, x=0.012, ha="left", fontsize=12, fontweight="bold", color=_INK)
+        figure.suptitle(title, x=0.012, ha="left", fontsize=12, fontweight="bold", color=INK)
     return figure
 
 
@@ -397,12 +397,12 @@ def _foot(figure: Figure, panel: Axes | None, text: str) -> None:
     height = figure.get_figheight()
     room = (0.22 if panel is None else 0.55) / height
     figure.set_layout_engine("constrained", rect=(0, room, 1, 1 - room))
-    figure.text(0.012, 0.07 / height, text, fontsize=7.5, color=_QUIET, in_layout=False)
+    figure.text(0.012, 0.07 / height, text, fontsize=7.5, color=QUIET, in_layout=False)
     if panel is not None:
         handles, labels = panel.get_legend_handles_labels()
         legend = figure.legend(
             handles, labels, loc="lower center", bbox_to_anchor=(0.5, 0.18 / height), ncols=len(labels), frameon=False,
-            fontsize=8.5, labelcolor=_INK, handlelength=4.2 if len(labels) < 8 else 2, columnspacing=1.5,
+            fontsize=8.5, labelcolor=INK, handlelength=4.2 if len(labels) < 8 else 2, columnspacing=1.5,
         )  # fmt: skip
         legend.set_in_layout(False)
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, final
 
-import laconic
 from laconic._files import written_whole
+from laconic._version import __version__
 from laconic.trace import Trace
 
 Key = Mapping[str, Any]
@@ -70,10 +70,10 @@ def _read(path: Path) -> dict[str, Any] | None:
         kept = json.loads(path.read_text())
     except (OSError, ValueError):
         return None
-    return kept if isinstance(kept, dict) and kept.get("version") == laconic.__version__ else None
+    return kept if isinstance(kept, dict) and kept.get("version") == __version__ else None
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with written_whole(path) as file:
-        file.write(json.dumps({"version": laconic.__version__, **content}).encode())
+        file.write(json.dumps({"version": __version__, **content}).encode())

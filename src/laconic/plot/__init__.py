@@ -1,1 +1,6 @@
 """Pictures of networks and of runs."""
+
+from laconic.plot.networks import draw_network
+from laconic.plot.traces import draw_trace
+
+__all__ = ["draw_network", "draw_trace"]

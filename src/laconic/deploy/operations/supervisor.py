@@ -10,19 +10,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import IO, Any, NamedTuple
 
 from laconic.deploy.operations.screen import Screen
+from laconic.deploy.running.exits import DIVERGED, ENDED, NONSENSE, heard
 
-#: Exit codes after which an agent is not started again: its data ended, its settings make no sense, it diverged.
-ENDED, NONSENSE, DIVERGED = 0, 2, 3
 _FINAL = {ENDED: "its data ended", NONSENSE: "its settings make no sense", DIVERGED: "it diverged"}
-
-#: Signals that stop a site.
-STOPS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 _STEADY = 3.0  # seconds of life, once started, after which earlier deaths are forgiven
 _FIRST, _LONGEST = 0.25, 30.0  # seconds to wait before the second restart in a row, and at most
@@ -329,20 +325,3 @@ def _cause(code: int) -> str:
         return signal.Signals(-code).name
     except ValueError:
         return f"signal {-code}"
-
-
-@contextmanager
-def heard(put: Callable[[int], None]) -> Iterator[None]:
-    """Hand the numbers of signals to stop to ``put`` meanwhile; in the main thread, which is the one that hears them.
-
-    ``put`` may interrupt anything, itself and whoever waits for it included; a SimpleQueue's may.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, lambda number, _: put(int(number))) for number in STOPS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from laconic.deploy.operations.supervisor import DIVERGED, ENDED, heard
 from laconic.deploy.running.driver import Driver, Lockstep, Slotted, Terms
+from laconic.deploy.running.exits import DIVERGED, ENDED, heard
 from laconic.deploy.running.inbox import Inbox
 from laconic.deploy.running.metrics import Server, Tally
 from laconic.deploy.running.record import Record
