@@ -72,11 +72,11 @@ class Stream:
     ended = False
 
     def __init__(self, name: str) -> None:
-        from laconic.deploy.sources.base import Sample
+        from laconic.deploy.sources.base import Reading
 
         rng = np.random.default_rng(int(name[-2:]))
         X = rng.uniform(size=(1000, INPUTS))
-        self._samples = [Sample(x, float(np.sin(3 * x[0]) + x[1])) for x in X]
+        self._samples = [Reading(x, float(np.sin(3 * x[0]) + x[1])) for x in X]
         self._next = 0
         self.counts = {"dropped": 0, "lost": 0}
 

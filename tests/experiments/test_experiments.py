@@ -12,7 +12,7 @@ import laconic as lc
 from laconic.experiments import tables, theory
 from laconic.experiments.methods import Method, methods
 from laconic.experiments.pieces import Pieces
-from laconic.experiments.runs import Plan, run_set, tuned
+from laconic.experiments.runs import Scope, run_set, tuned
 from laconic.experiments.settings import METHODS, SETTINGS
 from laconic.experiments.streams import Stream, make_stream
 from laconic.experiments.tuning import Tuning, tune
@@ -176,7 +176,7 @@ def test_pieces_are_not_computed_twice(tmp_path):
 @needs_data
 def test_a_set_is_run_once_and_then_remembered(tmp_path, monkeypatch):
     setting = SETTINGS["air-quality"]
-    plan = Plan(seeds=(0,), algorithms=("ODKLA", "QC-ODKLA", "Local"), max_rows=2000, data_dir=str(DATA))
+    plan = Scope(seeds=(0,), algorithms=("ODKLA", "QC-ODKLA", "Local"), max_rows=2000, data_dir=str(DATA))
     pieces = Pieces(tmp_path)
     told = []
     tunings = tuned(pieces, plan, setting, told.append)

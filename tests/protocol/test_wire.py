@@ -14,8 +14,9 @@ from numba import njit
 
 import laconic as lc
 from laconic.engine.rows import pack_row, unpack_row
-from laconic.protocol import wire
-from laconic.protocol.wire import Edge, Kind, Position, Refusal, Wire
+from laconic.protocol import messages, wire
+from laconic.protocol.messages import Edge, Kind, Position, Refusal
+from laconic.protocol.wire import Wire
 
 FLOAT64, FLOAT32 = np.dtype("float64"), np.dtype("float32")
 THREE_BITS = lc.Channel(quantizer=lc.Quantizer(3))
@@ -86,7 +87,7 @@ def test_snapshot(dtype):
         repeated=True,
         own=(own, total),
         other=(replica, replica_total),
-        edge=Edge(200, live=True, memory=True, vector=vector),
+        edge=Edge(200, live=True, remembers=True, vector=vector),
     )
     numbers = struct.pack(f"<4{real}4d", *own, *total) + struct.pack(f"<4{real}4d4d", *replica, *replica_total, *vector)
     assert full == seal(start(5) + COUNTS + name_number("ben") + bytes([63, width]) + rest + numbers)
@@ -96,7 +97,7 @@ def test_snapshot(dtype):
         repeated=False,
         own=(own, total),
         other=None,
-        edge=Edge(200, live=True, memory=False, vector=None),
+        edge=Edge(200, live=True, remembers=False, vector=None),
     )
     numbers = struct.pack(f"<4{real}4d", *own, *total)
     assert bare == seal(start(5) + COUNTS + name_number("ben") + bytes([2, width]) + rest + numbers)
@@ -183,22 +184,23 @@ def same(one, two):
 
 
 def header(kind, position, degree):
-    return wire.Header(kind, wire.identity("ann"), position, degree)
+    return messages.Header(kind, wire.identity("ann"), position, degree)
 
 
 @given(positions, counts, vectors)
 def test_statements_there_and_back(position, degree, model):
     dense = make_wire()
-    expected = wire.Statement(header(Kind.DENSE, position, degree), model)
+    expected = messages.Statement(header(Kind.DENSE, position, degree), model)
     assert same(dense.decode(dense.dense(position, degree, model)), expected)
-    assert same(dense.decode(dense.silence(position, degree)), wire.Statement(header(Kind.SILENCE, position, degree)))
+    silence = messages.Statement(header(Kind.SILENCE, position, degree))
+    assert same(dense.decode(dense.silence(position, degree)), silence)
 
 
 @given(positions, counts, st.binary(min_size=2, max_size=2), st.floats(0, 2.0**127, width=32))
 def test_differences_there_and_back(position, degree, codes, scale):
     quantized = make_wire(THREE_BITS)
     packed = np.frombuffer(codes, dtype=np.uint8)
-    expected = wire.Statement(header(Kind.DIFFERENCE, position, degree), packed, scale)
+    expected = messages.Statement(header(Kind.DIFFERENCE, position, degree), packed, scale)
     assert same(quantized.decode(quantized.difference(position, degree, packed, scale)), expected)
 
 
@@ -206,10 +208,10 @@ def test_differences_there_and_back(position, degree, codes, scale):
 def test_requests_and_farewells_there_and_back(position, degree, to, held, epoch, whole, confirm):
     any_wire = make_wire()
     request = any_wire.request(position, degree, to, held, epoch, whole, confirm)
-    expected = wire.Request(header(Kind.REQUEST, position, degree), to, held, epoch, whole, confirm)
+    expected = messages.Request(header(Kind.REQUEST, position, degree), to, held, epoch, whole, confirm)
     assert any_wire.decode(request) == expected
     farewell = any_wire.farewell(position, degree, to, epoch)
-    assert any_wire.decode(farewell) == wire.Farewell(header(Kind.FAREWELL, position, degree), to, epoch)
+    assert any_wire.decode(farewell) == messages.Farewell(header(Kind.FAREWELL, position, degree), to, epoch)
 
 
 @given(data=st.data())
@@ -222,7 +224,7 @@ def test_snapshots_there_and_back(data):
     any_wire = make_wire()
     sent = any_wire.snapshot(position, degree, 77, flags[4], flags[5], own, held, asked, other, edge)
     read = any_wire.decode(sent)
-    assert isinstance(read, wire.Snapshot)
+    assert isinstance(read, messages.Snapshot)
     expected = {
         "header": header(Kind.SNAPSHOT, position, degree),
         "to": 77,
@@ -395,7 +397,7 @@ def test_oversized(stage, caplog):
 def test_the_longest_message_is_not_oversized(features):
     agents = make_team(puppet(), features, ["ann-ben"])
     most, ones = Position(*[2**48 - 1] * 3), np.ones(features.n_features)
-    edge = Edge(2**48 - 1, live=False, memory=True, vector=ones)
+    edge = Edge(2**48 - 1, live=False, remembers=True, vector=ones)
     ann = agents["ann"]._wire
     data = ann.snapshot(most, 2**48 - 1, 1, True, True, (ones, ones), most, most, (ones, ones), edge)
     assert agents["ben"]._wire.decode(data).edge.epoch == 2**48 - 1
@@ -517,7 +519,7 @@ def test_not_finite(bad, features, caplog):
         vectors = [ones.copy() for _ in range(5)]
         vectors[place][n // 2] = bad
         b, s, r, rs, v = vectors
-        edge = Edge(0, live=True, memory=True, vector=v)
+        edge = Edge(0, live=True, remembers=True, vector=v)
         position = Position(0, 8, 8)
         spoiled = ann.snapshot(position, 1, stage.to, False, False, (b, s), ZERO, ZERO, (r, rs), edge)
         stage.refuses(caplog, spoiled, "not finite")
@@ -552,7 +554,7 @@ def test_snapshots_that_would_overflow(place, dtype, features, caplog):
     n, most = features.n_features, 0.9 * np.finfo(dtype).max
     vectors = {"broadcast": np.ones(n, dtype=dtype), "total": np.ones(n), "vector": np.zeros(n)}
     vectors[place] = np.full(n, most, dtype=vectors[place].dtype)
-    edge = Edge(1, live=True, memory=True, vector=vectors["vector"])
+    edge = Edge(1, live=True, remembers=True, vector=vectors["vector"])
     own = vectors["broadcast"], vectors["total"]
     data = stage.wires["ann"].snapshot(Position(0, 8, 9), 1, stage.to, False, False, own, ZERO, ZERO, None, edge)
     stage.refuses(caplog, data, "not finite")

@@ -12,7 +12,7 @@ from laconic.cli import main
 from laconic.protocol.dialogue import Dialogue
 from laconic.testing.faults import _DRAWERS, check, draw_schedule, shrink
 from laconic.testing.faults import LEARNERS as FAULTY
-from laconic.transport.faults import Crash, Delay, Duplication, Loss, Partition
+from laconic.transport.faults import Crash, Delay, Drop, Duplication, Partition
 from laconic.transport.virtual import VirtualNetwork
 
 
@@ -35,7 +35,7 @@ def test_schedules_cover_everything():
 
 def test_a_seed_replays_to_the_bit(features):
     X, y = make_stream(80, 4)
-    faults = (Loss(1.0, 6.0, 0.4), Delay(3.0, 9.0, 2.0), Crash(4.0, 6.0, "2", disk=False))
+    faults = (Drop(1.0, 6.0, 0.4), Delay(3.0, 9.0, 2.0), Crash(4.0, 6.0, "2", disk=False))
 
     def run():
         net = VirtualNetwork(make_learner("odkla"), features, lc.Network.ring(4), X, y, faults=faults, seed=7)
@@ -63,7 +63,7 @@ def test_lockstep_keeps_the_simulators_bits_through_loss_and_a_crash_with_a_fres
     learner, network = make_learner(kind, channel=CHANNELS["both"]), lc.Network.ring(5)
     X, y = make_stream(80, 5)
     faults = (
-        Loss(0.0, 15.0, 0.3),
+        Drop(0.0, 15.0, 0.3),
         Duplication(0.0, 15.0, 0.5),
         Crash(3.0, 4.0, "1", disk=True),
         Crash(6.0, 9.0, "3", disk=True),

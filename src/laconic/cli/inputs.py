@@ -29,7 +29,7 @@ _SAMPLE = 1000  # rows whose distances make the median: half a million pairs
 
 @final
 @dataclass(frozen=True, eq=False)
-class Source:
+class Prepared:
     """Data, and how it becomes a stream.
 
     Attributes
@@ -78,7 +78,7 @@ class Source:
         return Stream(X, y, features, make_network(self.network, n_agents, seed))
 
 
-def prepare(arguments: argparse.Namespace, loss: str | None) -> Source:
+def prepare(arguments: argparse.Namespace, loss: str | None) -> Prepared:
     """Load and scale what the options name; ``loss`` None means the one that suits the target."""
     dataset = data.load(
         arguments.data,
@@ -99,7 +99,7 @@ def prepare(arguments: argparse.Namespace, loss: str | None) -> Source:
         bandwidth, bandwidth_from = usual.bandwidth, "the paper's"
     elif bandwidth is None:
         bandwidth, bandwidth_from = _median_distance(X, scale), "the median distance of two inputs"
-    return Source(
+    return Prepared(
         dataset,
         X,
         y,

@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 
 from laconic._validate import Array
-from laconic.cli.inputs import Source
+from laconic.cli.inputs import Prepared
 from laconic.cli.learners import describe_learner
 from laconic.cli.words import count, facts, number, paragraph, plural, table
 from laconic.experiments.streams import Stream
@@ -26,7 +26,7 @@ _LATE = 10  # the last tenth shows what the models are worth by now
 class Result:
     """A run, its twin that never speaks, and the data they saw."""
 
-    source: Source
+    source: Prepared
     learner: Learner
     stream: Stream
     trace: Trace

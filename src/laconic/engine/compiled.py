@@ -153,7 +153,7 @@ class Compiled:
         labels = np.ascontiguousarray(y, dtype=self.dtype)
         shape = (n_rounds, self.n_agents)
         scores = (np.empty(shape), np.empty(shape)) if self._collective else None
-        record = kernels.Record(
+        record = kernels.Columns(
             np.empty(shape, dtype=self.dtype),
             np.zeros(shape, dtype=np.bool_),
             np.zeros(shape, dtype=np.int32),

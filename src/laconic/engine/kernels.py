@@ -105,7 +105,7 @@ class Scratch(NamedTuple):
     spare: np.ndarray
 
 
-class Record(NamedTuple):
+class Columns(NamedTuple):
     """What a run writes down: (T, N), then (T,)."""
 
     predictions: np.ndarray

@@ -16,7 +16,7 @@ from laconic.engine.chunk import Chunk, Engine
 from laconic.engine.errors import Diverged
 from laconic.engine.log import Log
 from laconic.engine.outcome import advice, attach, bad_input, make_trace
-from laconic.engine.samples import Blocks, Source
+from laconic.engine.samples import Blocks, Samples
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
 from laconic.network import Network
@@ -80,7 +80,7 @@ def simulate(
     True
     """
     runner = make_engine(learner, features, network, engine, dtype, state, collective)
-    source = Source(learner, features, network, X, y)
+    samples = Samples(learner, features, network, X, y)
     log = Log()
     started = time.perf_counter()
 
@@ -88,8 +88,8 @@ def simulate(
         return make_trace(runner, learner, features, network, log, time.perf_counter() - started, dtype)
 
     try:
-        with _bar(progress, source.n_rounds, learner.name) as bar:
-            for X_chunk, y_chunk in source.chunks():
+        with _bar(progress, samples.n_rounds, learner.name) as bar:
+            for X_chunk, y_chunk in samples.chunks():
                 chunk = runner.advance(X_chunk, y_chunk)
                 log.append({**chunk.columns, "labels": y_chunk[: chunk.n_rounds]})
                 bar(chunk.n_rounds)
@@ -201,9 +201,9 @@ def sweep(
     ]
     # The labels must suit the most demanding of the losses.
     demanding = max((run.learner for run in runs), key=lambda learner: learner.loss.binary)
-    source = Source(demanding, features, network, X, y)
-    with Parallel(n_jobs=n_jobs, prefer="threads") as pool, _bar(progress, source.n_rounds, "sweep") as bar:
-        for X_chunk, y_chunk in source.chunks():
+    samples = Samples(demanding, features, network, X, y)
+    with Parallel(n_jobs=n_jobs, prefer="threads") as pool, _bar(progress, samples.n_rounds, "sweep") as bar:
+        for X_chunk, y_chunk in samples.chunks():
             phi = _map_chunk(runs, features, _validate.finite("X", X_chunk), dtype)
             pool(delayed(run.advance)(phi, y_chunk) for run in runs)
             bar(len(y_chunk))

@@ -19,7 +19,7 @@ Blocks = Iterable[tuple[object, object]]
 
 
 @final
-class Source:
+class Samples:
     """The data of a run, checked, in chunks: slices of two arrays, or of block after block of an iterable."""
 
     def __init__(self, learner: Learner, features: RandomFeatures, network: Network, X: object, y: object) -> None:

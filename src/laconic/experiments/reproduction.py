@@ -19,7 +19,7 @@ from laconic.experiments.batch import batch
 from laconic.experiments.methods import methods
 from laconic.experiments.pieces import Pieces
 from laconic.experiments.report import write_report, write_summary
-from laconic.experiments.runs import Plan, Row, run_set, trace_name, tuned
+from laconic.experiments.runs import Row, Scope, run_set, trace_name, tuned
 from laconic.experiments.settings import METHODS, SETTINGS, Setting
 from laconic.experiments.streams import SCALING
 from laconic.experiments.tuning import Tuning
@@ -71,7 +71,7 @@ def reproduce(
         All numbers of the report, as also written to ``results.json``.
     """
     started = time.perf_counter()
-    plan = Plan(
+    plan = Scope(
         protocol=_validate.choice("protocol", protocol, tuple(SCALING)),
         seeds=tuple(range(min(_validate.integer("seeds", seeds, least=1), _QUICK_SEEDS if quick else seeds))),
         algorithms=algorithms or METHODS,
@@ -104,7 +104,7 @@ def reproduce(
     return results
 
 
-def _one_set(pieces: Pieces, plan: Plan, setting: Setting, results: dict[str, Any], tick: Tick) -> None:
+def _one_set(pieces: Pieces, plan: Scope, setting: Setting, results: dict[str, Any], tick: Tick) -> None:
     folder = pieces.folder
     tunings = tuned(pieces, plan, setting, tick)
     rows = run_set(pieces, plan, setting, tunings, "shuffled", tick)
@@ -150,7 +150,7 @@ def _one_set(pieces: Pieces, plan: Plan, setting: Setting, results: dict[str, An
     }
 
 
-def _theory(pieces: Pieces, plan: Plan, setting: Setting, tunings: Mapping[str, Tuning]) -> dict[str, Any]:
+def _theory(pieces: Pieces, plan: Scope, setting: Setting, tunings: Mapping[str, Tuning]) -> dict[str, Any]:
     known = methods(setting, tuple(tunings))
     learners = {
         name: known[name].make(tunings[name].steps) for name in tunings if name in ("ODKLA", "QC-ODKLA", "Local")
@@ -176,7 +176,7 @@ def _theory(pieces: Pieces, plan: Plan, setting: Setting, tunings: Mapping[str, 
 def _draw(
     folder: Path,
     setting: Setting,
-    plan: Plan,
+    plan: Scope,
     traces: dict[str, list[Trace]],
     tunings: Mapping[str, Tuning],
     outcome: Mapping[str, Any],
@@ -241,7 +241,7 @@ def _processor() -> str:
     return f"{names[0]} ({platform.machine()})" if names else platform.machine()
 
 
-def _about(plan: Plan, quick: bool) -> dict[str, Any]:
+def _about(plan: Scope, quick: bool) -> dict[str, Any]:
     return {
         "version": version("laconic"),
         "protocol": plan.protocol,

@@ -27,7 +27,7 @@ _TIMED_RUNS = 7
 
 @final
 @dataclass(frozen=True)
-class Plan:
+class Scope:
     """What to reproduce.
 
     Attributes
@@ -65,7 +65,7 @@ class Plan:
         )
 
 
-def tuned(pieces: Pieces, plan: Plan, setting: Setting, tick: Callable[[str], object]) -> dict[str, Tuning]:
+def tuned(pieces: Pieces, plan: Scope, setting: Setting, tick: Callable[[str], object]) -> dict[str, Tuning]:
     """The best steps of every method on this set."""
     names = tuple(dict.fromkeys((*plan.algorithms, "ODKLA")))  # the tables compare with ODKLA
     key = plan.key(setting, seeds=plan.seeds, methods=names, prefix=plan.prefix)
@@ -85,7 +85,7 @@ def tuned(pieces: Pieces, plan: Plan, setting: Setting, tick: Callable[[str], ob
 
 def run_set(
     pieces: Pieces,
-    plan: Plan,
+    plan: Scope,
     setting: Setting,
     tunings: Mapping[str, Tuning],
     partition: str,
@@ -173,7 +173,7 @@ def _row(
     }
 
 
-def _least_squares(pieces: Pieces, plan: Plan, setting: Setting, partition: str, seed: int) -> Iterable[Row]:
+def _least_squares(pieces: Pieces, plan: Scope, setting: Setting, partition: str, seed: int) -> Iterable[Row]:
     """The two ends of the scale: recursive least squares by each agent alone, and by one who sees everything."""
     for name, centralised in (("Local RLS", False), ("Centralised RLS", True)):
         key = plan.key(setting, partition=partition, seed=seed, what=name)

@@ -22,8 +22,9 @@ from laconic.protocol.checkpoint import AgentState, read_checkpoint, write_check
 from laconic.protocol.dialogue import Dialogue, Message
 from laconic.protocol.edge import Neighbour, Stage
 from laconic.protocol.ledger import Ledger
-from laconic.protocol.memory import recall, remember
-from laconic.protocol.wire import Position, Wire, fingerprint, identity
+from laconic.protocol.messages import Position
+from laconic.protocol.state import put_state, take_state
+from laconic.protocol.wire import Wire, fingerprint, identity
 
 LOCKSTEP, SLOTTED = "lockstep", "slotted"
 _LAST_ROUND = 1 << 47  # half of what a message can say
@@ -432,11 +433,11 @@ class Agent:
 
     def state(self) -> AgentState:
         """All that the agent needs to go on, as plain values and copies of arrays."""
-        return remember(self._dialogue)
+        return take_state(self._dialogue)
 
     def restore(self, state: AgentState) -> None:
         """Be where ``state`` was taken; neighbours that it does not know are new, others that it knows are dropped."""
-        recall(self._dialogue, state)
+        put_state(self._dialogue, state)
 
     def save(self, path: str | Path) -> None:
         """Write the state to a file, whole or not at all; the file before it is kept beside it as ``.previous``."""

@@ -20,7 +20,8 @@ import numpy as np
 from laconic._validate import Array
 from laconic.protocol.edge import Neighbour, Stage, follows, is_stale
 from laconic.protocol.ledger import Ledger
-from laconic.protocol.wire import Edge, Farewell, Kind, Position, Refusal, Request, Snapshot, Statement, Wire
+from laconic.protocol.messages import Edge, Farewell, Kind, Position, Refusal, Request, Snapshot, Statement
+from laconic.protocol.wire import Wire
 
 log = logging.getLogger("laconic.protocol")
 
@@ -131,7 +132,7 @@ class Dialogue:
         other = None
         if neighbour.position > (0, 0, 0):
             other = ledger.said(index), ledger.total(index) + ahead * ledger.said(index).astype(np.float64)
-        edge = Edge(neighbour.epoch, neighbour.live, neighbour.memory, neighbour.vector)
+        edge = Edge(neighbour.epoch, neighbour.live, neighbour.remembers, neighbour.vector)
         self.counters["snapshots"] += 1
         self.send(
             neighbour.name,
@@ -378,7 +379,7 @@ class Dialogue:
         """Open or reopen the edge: who leads decides, the other follows."""
         theirs = snapshot.edge
         newer = theirs.epoch > neighbour.epoch or (theirs.epoch == neighbour.epoch and not neighbour.live)
-        if theirs.live and newer and (neighbour.leads or theirs.epoch > neighbour.epoch or not neighbour.memory):
+        if theirs.live and newer and (neighbour.leads or theirs.epoch > neighbour.epoch or not neighbour.remembers):
             neighbour.open(theirs.epoch, None if theirs.vector is None else -theirs.vector, confirmed=True)
             self.refresh()
             self.ask(neighbour, again=True)  # by which the other learns that its word has arrived
@@ -388,8 +389,8 @@ class Dialogue:
                 if not self.rejoining:
                     self.tell(neighbour)
         elif not (neighbour.live and theirs.live and theirs.epoch == neighbour.epoch):
-            if not neighbour.memory and theirs.memory and not theirs.live:
-                neighbour.vector, neighbour.memory = (None if theirs.vector is None else -theirs.vector), True
+            if not neighbour.remembers and theirs.remembers and not theirs.live:
+                neighbour.vector, neighbour.remembers = (None if theirs.vector is None else -theirs.vector), True
             if neighbour.live and theirs.epoch < neighbour.epoch:
                 self.tell(neighbour)
             elif not self.rejoining and not snapshot.rejoining:
@@ -399,7 +400,7 @@ class Dialogue:
         """Open an edge anew where its share stood when it was last used: by the memory of who leads, if it has any."""
         balance = self.ledger.balance(neighbour.index)
         share = neighbour.share(balance) if neighbour.live else neighbour.vector
-        if neighbour.live and theirs.memory and not theirs.live:
+        if neighbour.live and theirs.remembers and not theirs.live:
             share = None if theirs.vector is None else -theirs.vector
         vector = balance.copy() if share is None else balance - share
         epoch = max(neighbour.epoch, theirs.epoch) + 1

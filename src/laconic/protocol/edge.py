@@ -15,7 +15,7 @@ from enum import Enum
 from typing import final
 
 from laconic._validate import Array
-from laconic.protocol.wire import Kind, Position, Statement
+from laconic.protocol.messages import Kind, Position, Statement
 
 _MOST_HELD = 64
 
@@ -47,7 +47,7 @@ class Neighbour:
         The edge: where it stands, how many times it has been opened.
     vector : array or None
         B of a live edge, F of a suspended one; None is zero.
-    memory : bool
+    remembers : bool
         Whether this end knows what share a suspended edge had.
     confirmed : bool
         Whether the other end is known to have heard of the epoch.
@@ -68,7 +68,7 @@ class Neighbour:
     stage: Stage = Stage.LIVE
     epoch: int = 0
     vector: Array | None = None
-    memory: bool = True
+    remembers: bool = True
     confirmed: bool = True
     held: list[Statement] = field(default_factory=list)
     answered: bool = False
@@ -86,17 +86,17 @@ class Neighbour:
     def suspend(self, balance: Array, stage: Stage) -> None:
         """Stop using the edge, and remember its share."""
         if self.live:
-            self.vector, self.memory = self.share(balance).copy(), True
+            self.vector, self.remembers = self.share(balance).copy(), True
         self.stage = stage
 
     def open(self, epoch: int, vector: Array | None, confirmed: bool) -> None:
         """Use the edge from now on."""
-        self.epoch, self.vector, self.memory, self.stage = epoch, vector, True, Stage.LIVE
+        self.epoch, self.vector, self.remembers, self.stage = epoch, vector, True, Stage.LIVE
         self.confirmed = confirmed
 
     def forget(self) -> None:
         """Lose the edge's share: the other end has taken it away, or there is no memory of it."""
-        self.vector, self.memory = None, False
+        self.vector, self.remembers = None, False
 
     def hold(self, statement: Statement) -> None:
         """Keep for later what comes too early; of too much, the latest is dropped and will be asked for again."""

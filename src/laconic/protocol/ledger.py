@@ -26,7 +26,7 @@ from laconic.learners import Learner
 from laconic.learners.base import ADMM
 from laconic.learners.schedules import Constant, Schedule
 from laconic.losses import Squared
-from laconic.protocol.wire import Kind, Statement
+from laconic.protocol.messages import Kind, Statement
 
 _THRESHOLDS_AHEAD = 256
 

@@ -27,8 +27,7 @@ from __future__ import annotations
 import hashlib
 import struct
 import zlib
-from enum import IntEnum
-from typing import NamedTuple, TypeVar, final
+from typing import TypeVar, final
 
 import numpy as np
 
@@ -36,6 +35,7 @@ from laconic._validate import Array
 from laconic.channel import Channel, Quantizer
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
+from laconic.protocol.messages import Edge, Farewell, Header, Kind, Position, Refusal, Request, Snapshot, Statement
 
 MAGIC = b"lc"
 VERSION = 1
@@ -50,101 +50,6 @@ _MODEL_LIMIT, _SUM_LIMIT = 1e15, 1e30  # a model beyond that has diverged; its s
 _SCALE_FOLLOWS = 128
 _REJOINING, _LIVE, _MEMORY, _REPLICA, _VECTOR, _REPEATED = 1, 2, 4, 8, 16, 32
 _WHOLE, _CONFIRM = 1, 2
-
-
-class Kind(IntEnum):
-    """What a message is."""
-
-    DIFFERENCE = 1
-    DENSE = 2
-    SILENCE = 3
-    REQUEST = 4
-    SNAPSHOT = 5
-    FAREWELL = 6
-
-
-class Refusal(Exception):
-    """A message that will not be taken; ``reason`` is what it is counted under."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
-
-
-class Position(NamedTuple):
-    """How far an agent has come: tuples compare in the order in which its statements were made."""
-
-    life: int = 0
-    sequence: int = 0
-    round: int = 0
-
-
-class Header(NamedTuple):
-    """Who speaks, and from where in its history."""
-
-    kind: Kind
-    sender: int
-    position: Position
-    degree: int
-
-
-class Statement(NamedTuple):
-    """A difference, a dense model, or silence: what a round brings."""
-
-    header: Header
-    body: Array | None = None
-    scale: float = 0.0
-
-
-class Request(NamedTuple):
-    """The sender asks for what it lacks; ``held`` is what it has of the addressee.
-
-    ``whole`` asks for a snapshot in any case, ``confirm`` for a word on the edge's epoch.
-    """
-
-    header: Header
-    to: int
-    held: Position
-    epoch: int
-    whole: bool
-    confirm: bool
-
-
-class Edge(NamedTuple):
-    """One end's account of an edge: see ``laconic.protocol.edge``."""
-
-    epoch: int
-    live: bool
-    memory: bool
-    vector: Array | None
-
-
-class Snapshot(NamedTuple):
-    """Where the sender stands, where it believes the addressee stands, and their edge.
-
-    Sums run through the sender's round. ``asked`` is what the addressee held when it asked; ``repeated`` says that what
-    it had missed has been said again, so that it need not skip to the sender's round.
-    """
-
-    header: Header
-    to: int
-    rejoining: bool
-    repeated: bool
-    broadcast: Array
-    total: Array
-    held: Position
-    asked: Position
-    replica: Array | None
-    replica_total: Array | None
-    edge: Edge
-
-
-class Farewell(NamedTuple):
-    """The sender takes its edge to the addressee away."""
-
-    header: Header
-    to: int
-    epoch: int
 
 
 def identity(name: str) -> int:
@@ -264,7 +169,7 @@ class Wire:
         edge: Edge,
     ) -> bytes:
         """A state: what the sender has said, what it has heard of the addressee, and their edge."""
-        flags = _REJOINING * rejoining | _REPEATED * repeated | _LIVE * edge.live | _MEMORY * edge.memory
+        flags = _REJOINING * rejoining | _REPEATED * repeated | _LIVE * edge.live | _MEMORY * edge.remembers
         parts = [self._numbers(own[0]), _doubles(own[1])]
         if other is not None:
             flags |= _REPLICA

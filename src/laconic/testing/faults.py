@@ -30,7 +30,7 @@ from laconic.features import RandomFeatures
 from laconic.learners import DOKL, ODKLA, QCODKLA, RFFDOKL, Learner
 from laconic.learners.base import ADMM
 from laconic.network import Network
-from laconic.transport.faults import Corruption, Crash, Delay, Duplication, Fault, Loss, Partition, Skew, Slow
+from laconic.transport.faults import Corruption, Crash, Delay, Drop, Duplication, Fault, Partition, Skew, Slow
 from laconic.transport.virtual import PATIENCE, VirtualNetwork
 
 HEALED = 16.0  # when the last fault ends
@@ -116,7 +116,7 @@ def _some(network: Network, random: np.random.Generator) -> frozenset[str]:
 
 
 _DRAWERS: dict[str, Callable[[float, float, Network, np.random.Generator], Fault]] = {
-    "loss": lambda a, b, network, random: Loss(a, b, float(random.uniform(0.05, 0.7))),
+    "drop": lambda a, b, network, random: Drop(a, b, float(random.uniform(0.05, 0.7))),
     "delay": lambda a, b, network, random: Delay(a, b, float(random.uniform(0.2, 4.0))),
     "duplication": lambda a, b, network, random: Duplication(a, b, float(random.uniform(0.1, 1.0))),
     "corruption": lambda a, b, network, random: Corruption(a, b, float(random.uniform(0.05, 0.5))),

@@ -16,7 +16,7 @@ class Fault:
 
 @final
 @dataclass(frozen=True)
-class Loss(Fault):
+class Drop(Fault):
     """Messages disappear."""
 
     share: float

@@ -21,7 +21,7 @@ from laconic.features import RandomFeatures
 from laconic.learners import Learner
 from laconic.network import Network
 from laconic.protocol import Agent, AgentState
-from laconic.transport.faults import Corruption, Crash, Delay, Duplication, Fault, Loss, Partition, Skew, Slow
+from laconic.transport.faults import Corruption, Crash, Delay, Drop, Duplication, Fault, Partition, Skew, Slow
 
 LATENCY = (0.02, 0.2)  # of a message on a good day
 WORK = 0.05  # seconds that a round takes a host in lockstep
@@ -182,7 +182,7 @@ class VirtualNetwork:
     >>> X = np.random.default_rng(0).uniform(size=(50, 4, 2))
     >>> y = np.sin(5 * X[..., 0])
     >>> ring, learner = lc.Network.ring(4), lc.ODKLA(rho=0.3, eta=1.0)
-    >>> net = VirtualNetwork(learner, features, ring, X, y, faults=[Loss(0.0, 5.0, share=0.3)])
+    >>> net = VirtualNetwork(learner, features, ring, X, y, faults=[Drop(0.0, 5.0, share=0.3)])
     >>> net.run(50)
     >>> trace = lc.simulate(learner, features, ring, X, y)
     >>> bool((net.predictions() == trace.predictions).all())
@@ -309,7 +309,7 @@ class VirtualNetwork:
         for fault in self.faults:
             if not fault.start <= self.now < fault.stop:
                 continue
-            if isinstance(fault, Loss) and self.draw(0, 1) < fault.share:
+            if isinstance(fault, Drop) and self.draw(0, 1) < fault.share:
                 copies = 0
             elif isinstance(fault, Delay):
                 latency += self.draw(0, fault.most)

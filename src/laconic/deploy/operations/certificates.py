@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from laconic import _validate
 from laconic._files import written_whole
-from laconic.deploy.settings.site import AgentSettings, Security, Site
+from laconic.deploy.settings.site import AgentSettings, SecuritySettings, Site
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -86,7 +86,7 @@ def make_certificates(
     return (first, *(_serve(holder, authority, now, days, force) for holder in wanted))
 
 
-def _holders(site: Site, security: Security, only: str | None) -> list[_Holder]:
+def _holders(site: Site, security: SecuritySettings, only: str | None) -> list[_Holder]:
     """All who need a certificate, or the one who is asked for."""
     folder = security.certificates
     guests = [_Holder(name, _LOCAL, folder / f"{name}.crt", folder / f"{name}.key") for name in security.guests]
@@ -100,7 +100,7 @@ def _holders(site: Site, security: Security, only: str | None) -> list[_Holder]:
 
 
 def _get_authority(
-    name: str, security: Security, now: datetime.datetime, new: bool, needed: bool
+    name: str, security: SecuritySettings, now: datetime.datetime, new: bool, needed: bool
 ) -> tuple[_Authority, Outcome]:
     """The authority that is there, or a new one."""
     if new or not (security.ca.exists() or security.ca_key.exists()):

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from laconic.deploy.running.inbox import Inbox
 from laconic.deploy.running.metrics import Tally
-from laconic.deploy.sources.base import Sample, Source
+from laconic.deploy.sources.base import Reading, Source
 from laconic.engine import Diverged
 from laconic.protocol import Agent, Info
 from laconic.transport.link import Connected, Disconnected, Link, Received
@@ -235,7 +235,7 @@ class Driver(ABC):
     # ----------------------------------------------------------------------------------------------------------------
     # Rounds
 
-    def _round(self, sample: Sample | None) -> None:
+    def _round(self, sample: Reading | None) -> None:
         """One round, with a sample or without."""
         agent = self.agent
         if sample is None:
@@ -264,7 +264,7 @@ class Driver(ABC):
         if info.round >= self._next_checkpoint:
             self._checkpoint()
 
-    def _predicted(self, info: Info, sample: Sample) -> None:
+    def _predicted(self, info: Info, sample: Reading) -> None:
         said: dict[str, Any] = {"round": info.round, "prediction": info.prediction}
         if sample.time is not None:
             said["time"] = sample.time

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import final
 
-from laconic.deploy.settings.tables import Table
+from laconic.deploy.settings.sections import Section
 
 _FORM = re.compile(r"(?P<protocol>[a-z0-9]+)/(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):(?P<port>[0-9]{1,5})")
 _EVERYWHERE = ("0.0.0.0", "::")
@@ -44,7 +44,7 @@ class Endpoint(str):
         return self.host in _EVERYWHERE
 
 
-def read_endpoint(table: Table, key: str, protocol: str) -> Endpoint:
+def read_endpoint(table: Section, key: str, protocol: str) -> Endpoint:
     """The endpoint below ``key``, which must speak ``protocol``."""
     value = table.text(key)
     found = _FORM.fullmatch(value)

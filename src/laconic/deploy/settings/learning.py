@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from laconic.channel import Censor, Channel, Quantizer
-from laconic.deploy.settings.tables import Table
+from laconic.deploy.settings.sections import Section
 from laconic.features import RandomFeatures
 from laconic.learners import DOKL, ODKLA, QCODKLA, RFFDOKL, Learner, Local
 
@@ -67,7 +67,7 @@ class Learning:
         return made
 
 
-def read_model(table: Table) -> Model:
+def read_model(table: Section) -> Model:
     """The feature map that ``[model]`` describes."""
     kernel = table.choice("kernel", KERNELS, "gaussian")
     n_inputs = table.integer("n_inputs", least=1, most=_MOST_INPUTS)
@@ -84,7 +84,7 @@ def read_model(table: Table) -> Model:
     return Model(kernel, n_inputs, n_frequencies, bandwidth, seed, dtype, nu)
 
 
-def read_learning(table: Table, channel: Table) -> Learning:
+def read_learning(table: Section, channel: Section) -> Learning:
     """The learner that ``[learner]`` describes, behind the channel of ``[channel]``."""
     if isinstance(table.values.get("algorithm"), str):
         # QC-ODKLA, qc_odkla and qcodkla are one.
@@ -107,7 +107,7 @@ def read_learning(table: Table, channel: Table) -> Learning:
     return learning
 
 
-def _channel_arguments(table: Table, algorithm: str) -> dict[str, Any]:
+def _channel_arguments(table: Section, algorithm: str) -> dict[str, Any]:
     given = {key: table.take(key) for key in (*_CENSOR, *_QUANTIZER) if key in table}
     table.end(elsewhere=(*_CENSOR, *_QUANTIZER))
     if "range" in given and isinstance(given["range"], list):

@@ -17,8 +17,8 @@ from typing import Any, final
 
 from laconic.deploy.settings.endpoints import Endpoint, read_endpoint
 from laconic.deploy.settings.learning import Learning, Model, read_learning, read_model
+from laconic.deploy.settings.sections import Section, check_name, near
 from laconic.deploy.settings.sources import SourceSettings, read_source
-from laconic.deploy.settings.tables import Table, check_name, near
 from laconic.deploy.sources.base import Source
 from laconic.deploy.sources.reading import Reader
 from laconic.features import RandomFeatures
@@ -60,7 +60,7 @@ class AgentSettings:
 
 @final
 @dataclass(frozen=True)
-class Security:
+class SecuritySettings:
     """``[security]``: mutual TLS.
 
     Attributes
@@ -110,7 +110,7 @@ class Site:
     agents : tuple of AgentSettings
         In the order of the file, which is the order of the network.
     edges : tuple of pairs of names
-    security : Security, optional
+    security : SecuritySettings, optional
 
     Examples
     --------
@@ -140,7 +140,7 @@ class Site:
     learning: Learning
     agents: tuple[AgentSettings, ...]
     edges: tuple[tuple[str, str], ...]
-    security: Security | None
+    security: SecuritySettings | None
 
     @classmethod
     def read(cls, path: str | Path) -> Site:
@@ -220,7 +220,7 @@ def _read_site(file: Path, values: dict[str, Any]) -> Site:
         hint = near(unknown, _TABLES)
         hint = f"; its tables are {', '.join(_TABLES)}." if hint == "." else hint
         raise ValueError(f"{file} has no table [{unknown}]{hint}")
-    tables = {key: Table(file, f"[{key}]", values.get(key, {})) for key in _TABLES}
+    tables = {key: Section(file, f"[{key}]", values.get(key, {})) for key in _TABLES}
     site = tables["site"]
     name = site.identifier("name", "site")
     clock = site.choice("clock", CLOCKS, "lockstep")
@@ -242,9 +242,9 @@ def _read_site(file: Path, values: dict[str, Any]) -> Site:
     return read
 
 
-def _read_security(table: Table) -> Security:
+def _read_security(table: Section) -> SecuritySettings:
     folder = table.path("certificates", table.file.parent / "certs")
-    security = Security(table.path("ca", folder / "ca.pem"), folder, table.texts("guests", ()))
+    security = SecuritySettings(table.path("ca", folder / "ca.pem"), folder, table.texts("guests", ()))
     table.end()
     with table.blame():
         for guest in security.guests:
@@ -252,7 +252,7 @@ def _read_security(table: Table) -> Security:
     return security
 
 
-def _read_edges(table: Table, names: list[str]) -> tuple[tuple[str, str], ...]:
+def _read_edges(table: Section, names: list[str]) -> tuple[tuple[str, str], ...]:
     listed = table.take("edges", [])
     table.end()
     expected = 'edges must be pairs of names, as in [["kitchen", "hall"]]'
@@ -270,7 +270,7 @@ def _read_edges(table: Table, names: list[str]) -> tuple[tuple[str, str], ...]:
 
 
 def _read_agents(
-    table: Table, shared: Table, model: Model, site: str, security: Security | None
+    table: Section, shared: Section, model: Model, site: str, security: SecuritySettings | None
 ) -> tuple[AgentSettings, ...]:
     if not table.values:
         raise ValueError(f"{table.file} must have a table [agents.NAME] for each agent.")
@@ -278,7 +278,7 @@ def _read_agents(
     for name, values in table.values.items():
         with table.blame():
             check_name("a name", name)
-        agents.append(_read_agent(Table(table.file, f"[agents.{name}]", values), name, shared, model, site, security))
+        agents.append(_read_agent(Section(table.file, f"[agents.{name}]", values), name, shared, model, site, security))
     _check_apart(table, agents, () if security is None else security.guests)
     high = [agent.name for agent in agents if agent.listen.port >= _EPHEMERAL]
     if high:
@@ -291,7 +291,7 @@ def _read_agents(
 
 
 def _read_agent(
-    table: Table, name: str, shared: Table, model: Model, site: str, security: Security | None
+    table: Section, name: str, shared: Section, model: Model, site: str, security: SecuritySettings | None
 ) -> AgentSettings:
     protocol = "tcp" if security is None else "tls"
     listen = read_endpoint(table, "listen", protocol)
@@ -308,12 +308,12 @@ def _read_agent(
     # With a kind an agent's own source stands alone; without, it only changes what all sources share.
     values = own.values if "kind" in own else {**shared.values, **own.values}
     where = own.name if own.values else shared.name if shared.values else own.name
-    source = read_source(Table(table.file, where, values), model.n_inputs, site, name)
+    source = read_source(Section(table.file, where, values), model.n_inputs, site, name)
     table.end(elsewhere=() if security else ("certificate", "key"))
     return AgentSettings(name, listen, reach, source, port, certificate, key)
 
 
-def _check_apart(table: Table, agents: list[AgentSettings], guests: tuple[str, ...]) -> None:
+def _check_apart(table: Section, agents: list[AgentSettings], guests: tuple[str, ...]) -> None:
     """No two share a name (whatever the case: names are names of files, too) or a place to listen."""
     names = [agent.name.lower() for agent in agents]
     for k, guest in enumerate(guests):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
-from laconic.deploy.settings.tables import Table
+from laconic.deploy.settings.sections import Section
 from laconic.deploy.sources.base import Source
 from laconic.deploy.sources.reading import Reader
 
@@ -125,7 +125,7 @@ class MqttSettings(SourceSettings):
         )
 
 
-def read_source(table: Table, n_inputs: int, site: str, agent: str) -> SourceSettings:
+def read_source(table: Section, n_inputs: int, site: str, agent: str) -> SourceSettings:
     """The settings in a ``source`` table; ``{name}`` and ``{site}`` in its texts stand for the agent and its site."""
     table.values = {key: _filled(value, site, agent) for key, value in table.values.items()}
     kind = table.choice("kind", KINDS, "zenoh")
@@ -142,16 +142,16 @@ def read_source(table: Table, n_inputs: int, site: str, agent: str) -> SourceSet
     return settings
 
 
-def _read_stdin(table: Table, common: dict[str, Any], site: str, agent: str) -> SourceSettings:
+def _read_stdin(table: Section, common: dict[str, Any], site: str, agent: str) -> SourceSettings:
     return StdinSettings(**common)
 
 
-def _read_file(table: Table, common: dict[str, Any], site: str, agent: str) -> SourceSettings:
+def _read_file(table: Section, common: dict[str, Any], site: str, agent: str) -> SourceSettings:
     path, rate = table.path("path"), table.number("rate", None, above=0)
     return FileSettings(**common, path=path, rate=rate, loop=table.flag("loop"))
 
 
-def _read_zenoh(table: Table, common: dict[str, Any], site: str, agent: str) -> SourceSettings:
+def _read_zenoh(table: Section, common: dict[str, Any], site: str, agent: str) -> SourceSettings:
     key = table.text("key", f"{site}/{agent}/sample")
     # What zenoh's key expressions forbid: empty chunks, and the letters it keeps for itself.
     if any(not chunk for chunk in key.split("/")) or any(letter in key for letter in "#?$"):
@@ -159,7 +159,7 @@ def _read_zenoh(table: Table, common: dict[str, Any], site: str, agent: str) -> 
     return ZenohSettings(**common, key=key)
 
 
-def _read_mqtt(table: Table, common: dict[str, Any], site: str, agent: str) -> SourceSettings:
+def _read_mqtt(table: Section, common: dict[str, Any], site: str, agent: str) -> SourceSettings:
     host, topic = table.text("host"), table.text("topic")
     try:
         host.encode("idna")

@@ -28,7 +28,7 @@ from laconic.deploy.sources.reading import BadSample, Reader
 log = logging.getLogger("laconic.deploy.source")
 
 
-class Sample(NamedTuple):
+class Reading(NamedTuple):
     """What an agent learns from in one round.
 
     Attributes
@@ -68,7 +68,7 @@ class Source(ABC):
         self.reader, self.label = reader, label
         self.counts: Counter[str] = Counter(samples=0, unlabelled=0, dropped=0, lost=0)
         self._capacity = buffer
-        self._waiting: deque[Sample] = deque()
+        self._waiting: deque[Reading] = deque()
         self._room = threading.Condition()
         self._wake: Callable[[], None] = lambda: None
         self._over = self._closed = False
@@ -92,7 +92,7 @@ class Source(ABC):
         self._wake = wake
         self._open(skip)
 
-    def next(self) -> Sample | None:
+    def next(self) -> Reading | None:
         """The sample that has waited longest, or None if none waits. Never blocks."""
         with self._room:
             sample = self._waiting.popleft() if self._waiting else None
@@ -134,16 +134,16 @@ class Source(ABC):
         if n & (n - 1) == 0:
             self._log(logging.WARNING, "bad sample dropped", count=n, why=str(why))
 
-    def _read(self, data: bytes) -> Sample | None:
+    def _read(self, data: bytes) -> Reading | None:
         """The sample that ``data`` holds; None, counted and logged, if it holds none."""
         try:
             x, y, time = self.reader(data)
         except BadSample as error:
             self._drop(error)
             return None
-        return Sample(x, y, time)
+        return Reading(x, y, time)
 
-    def _offer(self, sample: Sample, patient: bool) -> bool:
+    def _offer(self, sample: Reading, patient: bool) -> bool:
         """Put ``sample`` into the buffer: wait for room, or make some. False if the source was closed meanwhile."""
         with self._room:
             if patient and len(self._waiting) >= self._capacity:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, final
 
-from laconic.deploy.sources.base import Sample, Source, log
+from laconic.deploy.sources.base import Reading, Source, log
 from laconic.deploy.sources.reading import BadSample, Reader
 
 _CHUNK = 65_536
@@ -75,10 +75,10 @@ class TextSource(Source):
             self._end()
 
     @abstractmethod
-    def _samples(self) -> Iterator[Sample]:
+    def _samples(self) -> Iterator[Reading]:
         """All samples, at the time when they are due. Runs on the thread."""
 
-    def _read_line(self, line: bytes | None) -> Sample | None:
+    def _read_line(self, line: bytes | None) -> Reading | None:
         try:
             if line is None:
                 raise BadSample(f"a line is longer than a sample can need ({self.reader.limit} bytes)")
@@ -86,7 +86,7 @@ class TextSource(Source):
         except BadSample as error:
             self._drop(error)
             return None
-        return None if parts is None else Sample(*parts)
+        return None if parts is None else Reading(*parts)
 
     def _join(self) -> None:
         if self._thread is not None and self._thread is not threading.current_thread():
@@ -116,7 +116,7 @@ class StdinSource(TextSource):
         self._bell, self._ringer = os.pipe()
         self._begin()
 
-    def _samples(self) -> Iterator[Sample]:
+    def _samples(self) -> Iterator[Reading]:
         assert self._descriptor is not None  # set by _open
         lines = Lines(self.reader.limit)
         while True:
@@ -192,7 +192,7 @@ class FileSource(TextSource):
         if missing:
             raise ValueError(f"{self.path} has no column {missing[0]!r} in its first row, which must name them.")
 
-    def _samples(self) -> Iterator[Sample]:
+    def _samples(self) -> Iterator[Reading]:
         due = time.monotonic()
         to_skip = self._skip
         while True:
@@ -216,7 +216,7 @@ class FileSource(TextSource):
                 return
             to_skip %= found
 
-    def _pass(self) -> Iterator[Sample]:
+    def _pass(self) -> Iterator[Reading]:
         """All samples of the file, once."""
         assert self._file is not None  # set by _open
         self._file.seek(0)

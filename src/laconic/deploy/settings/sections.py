@@ -19,7 +19,7 @@ _LONGEST_NAME = 64  # a certificate's common name can hold no more
 
 
 @final
-class Table:
+class Section:
     """A table of a TOML file and where it stands, for one-sentence complaints.
 
     Parameters
@@ -33,7 +33,7 @@ class Table:
 
     Examples
     --------
-    >>> table = Table(Path("site.toml"), "[learner]", {"rho": -1, "etta": 2})
+    >>> table = Section(Path("site.toml"), "[learner]", {"rho": -1, "etta": 2})
     >>> table.number("rho", 0.5, least=0)
     Traceback (most recent call last):
     ValueError: site.toml: [learner] rho must be at least 0, got -1.
@@ -139,9 +139,9 @@ class Table:
         value = self.text(key, default)
         return self.file.parent / Path(value).expanduser() if key in self.values else value
 
-    def table(self, key: str, name: str | None = None) -> Table:
+    def table(self, key: str, name: str | None = None) -> Section:
         """The table below ``key``, empty if there is none."""
-        return Table(self.file, name or f"[{key}]", self.take(key, {}))
+        return Section(self.file, name or f"[{key}]", self.take(key, {}))
 
     def end(self, elsewhere: Iterable[str] = ()) -> None:
         """Refuse keys that were not asked for; those ``elsewhere`` only serve as hints."""

@@ -8,10 +8,10 @@ from laconic.engine import kernels
 from laconic.protocol.checkpoint import AgentState
 from laconic.protocol.dialogue import Dialogue
 from laconic.protocol.edge import Stage
-from laconic.protocol.wire import Position
+from laconic.protocol.messages import Position
 
 
-def remember(dialogue: Dialogue) -> AgentState:
+def take_state(dialogue: Dialogue) -> AgentState:
     """The state of an agent: plain values and copies of arrays."""
     ledger, others = dialogue.ledger, dialogue.neighbours
     n = ledger.n_features
@@ -21,7 +21,7 @@ def remember(dialogue: Dialogue) -> AgentState:
             "degree": other.degree,
             "stage": other.stage.value,
             "epoch": other.epoch,
-            "memory": other.memory,
+            "remembers": other.remembers,
         }
         for name, other in others.items()
     }
@@ -46,7 +46,7 @@ def remember(dialogue: Dialogue) -> AgentState:
     return AgentState(about, arrays)
 
 
-def recall(dialogue: Dialogue, state: AgentState) -> None:
+def put_state(dialogue: Dialogue, state: AgentState) -> None:
     """Put an agent where ``state`` was taken."""
     about, arrays = state.about, state.arrays
     if about["name"] != dialogue.name:
@@ -66,7 +66,7 @@ def recall(dialogue: Dialogue, state: AgentState) -> None:
         if other is not None:
             ledger.adopt(other.index, arrays["said"][number], arrays["sums"][number])
             other.position, other.degree = Position(*kept["position"]), kept["degree"]
-            other.stage, other.epoch, other.memory = Stage(kept["stage"]), kept["epoch"], kept["memory"]
+            other.stage, other.epoch, other.remembers = Stage(kept["stage"]), kept["epoch"], kept["remembers"]
             vector = arrays["edges"][number - 1]
             other.vector = vector.copy() if vector.any() else None
     for name, other in others.items():
