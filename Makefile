@@ -45,7 +45,6 @@ lint: $(VENV)/.dev ## style, types, and who may import whom
 format: $(VENV)/.dev ## put the code into its one format
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
-	@$(BIN)/python tools/stamp.py
 
 bench: $(VENV)/.dev ## time laconic against its yardsticks
 	@$(BIN)/python benchmarks/speed.py

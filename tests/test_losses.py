@@ -6,15 +6,15 @@ from numba import njit
 from scipy.optimize import brentq, minimize_scalar
 
 from laconic import losses
-from laconic.engine import rows
+from laconic.engine import steps
 
 NAMES = ("squared", "logistic", "hinge")
-CODES = {"squared": rows.SQUARED, "logistic": rows.LOGISTIC, "hinge": rows.HINGE}
+CODES = {"squared": steps.SQUARED, "logistic": steps.LOGISTIC, "hinge": steps.HINGE}
 
 
 @njit
 def compiled(loss, a, c, m, y):
-    return rows.value_of(loss, m, y), rows.slope_of(loss, m, y), rows.proximal_slope(loss, a, c, y)
+    return steps.value_of(loss, m, y), steps.slope_of(loss, m, y), steps.proximal_slope(loss, a, c, y)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -91,7 +91,7 @@ def test_logistic_does_not_overflow():
     margin = np.array([-1e6, 1e6])
     assert loss.value(margin, np.array([1.0, 1.0])).tolist() == [1e6, 0.0]
     assert loss.slope(margin, np.array([1.0, 1.0])).tolist() == [-1.0, 0.0]
-    assert compiled(rows.LOGISTIC, 0.0, 1.0, -1e6, 1.0)[:2] == (1e6, -1.0)
+    assert compiled(steps.LOGISTIC, 0.0, 1.0, -1e6, 1.0)[:2] == (1e6, -1.0)
 
 
 def test_an_unknown_loss_is_named():

@@ -1,4 +1,4 @@
-"""Derive the polynomials and constants of the sine-cosine in ``laconic.engine.kernels``.
+"""Derive the polynomials and constants of the sine-cosine in ``laconic.engine.sincos``.
 
 On ``|r| <= pi/4`` we want ``sin r = r + r^3 S(r^2)`` and ``cos r = 1 - r^2/2 + r^4 C(r^2)`` with the smallest
 possible maximal absolute error, and the coefficients rounded to the working precision. Remez exchange, carried

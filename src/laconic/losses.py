@@ -26,6 +26,14 @@ class Loss(ABC):
 
     name: str = "custom"
     binary: bool = False
+    #: Its rung in ``engine.steps``; None if it has none.
+    kernel: str | None = None
+
+    def __init_subclass__(cls, **options: object) -> None:
+        """A loss of one's own is not what the kernel of its base computes."""
+        super().__init_subclass__(**options)
+        if "kernel" not in vars(cls):
+            cls.kernel = None
 
     @abstractmethod
     def value(self, margin: Array, label: Array) -> Array:
@@ -62,7 +70,7 @@ class Loss(ABC):
 class Squared(Loss):
     """(m - y)^2."""
 
-    name = "squared"
+    name = kernel = "squared"
 
     def value(self, margin: Array, label: Array) -> Array:
         """(m - y)^2."""
@@ -81,7 +89,7 @@ class Squared(Loss):
 class Logistic(Loss):
     """log(1 + e^(-y m)), y in {-1, +1}."""
 
-    name = "logistic"
+    name = kernel = "logistic"
     binary = True
 
     def value(self, margin: Array, label: Array) -> Array:
@@ -120,7 +128,7 @@ class Logistic(Loss):
 class Hinge(Loss):
     """max(0, 1 - y m), y in {-1, +1}; slope 0 at and beyond the margin."""
 
-    name = "hinge"
+    name = kernel = "hinge"
     binary = True
 
     def value(self, margin: Array, label: Array) -> Array:

@@ -8,7 +8,7 @@ from numba import njit
 
 import laconic as lc
 from laconic.channel.quantizer import upward_float32
-from laconic.engine import rows
+from laconic.engine import coding
 from laconic.engine.compiled import padded
 
 finite = st.floats(allow_nan=False, allow_infinity=False, width=64)
@@ -27,12 +27,12 @@ def ranges(draw):
 
 @njit
 def compiled_broadcast(h, n, size, rounding, cells, low, high, broadcast):
-    rows.add_quantized_row(h, n, size, rounding, cells, low, high, broadcast, 0)
+    coding.add_quantized_row(h, n, size, rounding, cells, low, high, broadcast, 0)
 
 
 @njit
 def compiled_upward(peak):
-    return rows.upward_float32(peak)
+    return coding.upward_float32(peak)
 
 
 def compiled_quantize(quantizer, h):
@@ -45,7 +45,7 @@ def compiled_quantize(quantizer, h):
             return np.zeros_like(h)
     else:
         low, high = quantizer.range
-    code = {"rise": rows.RISE, "tread": rows.TREAD}[quantizer.rounding]
+    code = {"rise": coding.RISE, "tread": coding.TREAD}[quantizer.rounding]
     compiled_broadcast(row[0], len(h), row.shape[1], code, quantizer.cells, low, high, broadcast)
     assert not broadcast[0, len(h) :].any()
     return broadcast[0, : len(h)]

@@ -11,7 +11,7 @@ import pytest
 from conftest import NETWORKS, make_stream
 
 import laconic as lc
-from laconic.engine import kernels
+from laconic.engine import least_squares
 from laconic.engine.compiled import aligned, map_features
 from laconic.offline import rls
 from laconic.offline.shares import LogisticShare
@@ -383,7 +383,7 @@ def test_a_hundred_thousand_samples_leave_the_covariance_exact_and_positive():
     for stop in (50, 1000, 30_000, n_samples):
         part = slice(start, stop)
         phi_part = np.ascontiguousarray(phi[part])
-        kernels.recursive_rounds(phi_part, y[part], weights, factors, spreads, gain, 1.0, predictions[part])
+        least_squares.recursive_rounds(phi_part, y[part], weights, factors, spreads, gain, 1.0, predictions[part])
         start = stop
         assert (spreads > 0).all()
         best = ridge_solution(phi[:stop, :n], y[:stop, 0], 1e-6)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numba import njit
 
 import laconic as lc
-from laconic.engine.rows import pack_row, unpack_row
+from laconic.engine.coding import pack_row, unpack_row
 from laconic.protocol import messages, wire
 from laconic.protocol.messages import Edge, Kind, Position, Refusal
 from laconic.protocol.wire import Wire

@@ -12,7 +12,7 @@ from laconic.learners import Learner
 from laconic.network import Network
 from laconic.trace import State
 
-#: Recorded in every round, in the order of ``kernels.Columns``; the last two only when collective scores are wanted.
+#: Recorded in every round, in the order of ``rounds.Columns``; the last two only when collective scores are wanted.
 COLUMNS = (
     "predictions",
     "sent",

@@ -11,38 +11,38 @@ import numpy as np
 
 from laconic._validate import Array
 from laconic.channel import Censor, Quantizer
-from laconic.engine import kernels
+from laconic.engine import coding, rounds, single, steps
 from laconic.engine.chunk import COLUMNS, Chunk, first_state, snapshot
 from laconic.engine.vectors import VECTOR_BYTES
 from laconic.features import RandomFeatures
-from laconic.learners import DOKL, ODKLA, QCODKLA, RFFDOKL, Learner, Local
-from laconic.learners.base import ADMM
-from laconic.learners.rffdokl import COMBINE_THEN_ADAPT
+from laconic.learners import Learner
+from laconic.learners.base import Kernel
 from laconic.learners.schedules import Constant, Schedule
-from laconic.losses import Hinge, Logistic, Squared
 from laconic.network import Network
 from laconic.trace import State
 
 _BLOCK_ROWS = 128  # features computed ahead of the learner: they stay in the second-level cache
 _CACHE_LINE = 64
-_LOSS_CODES: dict[type, int] = {
-    Squared: kernels.SQUARED,
-    Logistic: kernels.LOGISTIC,
-    Hinge: kernels.HINGE,
-}
-_ROUNDING_CODES = {"rise": kernels.RISE, "tread": kernels.TREAD}
-_ENDINGS = {kernels.FINISHED: None, kernels.BAD_INPUT: "bad input", kernels.DIVERGED: "diverged"}
+_ROUNDING_CODES = {"rise": coding.RISE, "tread": coding.TREAD}
+_ENDINGS = {rounds.FINISHED: None, rounds.BAD_INPUT: "bad input", rounds.DIVERGED: "diverged"}
 
 
 def supports(learner: Learner) -> bool:
-    """Whether there are kernels for this very learner, its loss and its channel (subclasses may differ: no)."""
+    """Whether there are kernels for this very learner, its loss and its channel."""
     channel = learner.channel
     quantizer = channel.quantizer if channel else None
     return (
-        type(learner) in (ODKLA, QCODKLA, DOKL, RFFDOKL, Local)
-        and type(learner.loss) in _LOSS_CODES
+        learner.kernel() is not None
+        and learner.loss.kernel is not None
         and (quantizer is None or type(quantizer) is Quantizer)
     )
+
+
+def kernel_of(learner: Learner) -> Kernel:
+    """The compiled step of a learner that has one."""
+    kernel = learner.kernel()
+    assert kernel is not None  # ``supports`` has been asked
+    return kernel
 
 
 def padded(rows: Array, dtype: Any) -> Array:
@@ -71,7 +71,7 @@ def map_features(features: RandomFeatures, X: Array, dtype: Any = np.float64) ->
     phases = aligned(_BLOCK_ROWS, features.n_frequencies, dtype)
     phi = aligned(len(rows), features.n_features, dtype)
     scale = dtype.type(features.n_frequencies**-0.5)
-    if not kernels.map_rows(rows, frequencies, features.n_frequencies, scale, phases, phi):
+    if not rounds.map_rows(rows, frequencies, features.n_frequencies, scale, phases, phi):
         raise ValueError("X holds values too large for the feature map.")
     return phi
 
@@ -93,7 +93,7 @@ class Compiled:
     ) -> None:
         if not supports(learner):
             raise ValueError(
-                f"engine must be 'reference' or 'auto' for {learner!r}: it, its loss or its quantizer has no kernels."
+                f"engine must be 'reference' or 'auto' for {learner!r}: it, its loss or its quantizer has no rounds."
             )
         self.learner, self.n_agents = learner, network.n_agents
         self.dtype = np.dtype(dtype)
@@ -101,15 +101,15 @@ class Compiled:
         self._plan = make_plan(learner, features, network.n_agents, self.dtype.type)
         self._frequencies = padded(features.frequencies.T, self.dtype)
         self._n_features = features.n_features
-        self._graph = kernels.Graph(network.starts, network.neighbours, network.combination.astype(self.dtype))
-        self._rate: Schedule = getattr(learner, "eta" if isinstance(learner, ADMM) else "step_size")
+        self._graph = rounds.Graph(network.starts, network.neighbours, network.combination.astype(self.dtype))
+        self._rate: Schedule = kernel_of(learner).rate
         self._censor = learner.channel.censor if learner.channel else None
         self._restore(first_state(learner, network, features.n_features, self.dtype, state))
         self._scratch = self._make_scratch()
         self._no_thresholds = np.empty(0)
 
     def _restore(self, state: State) -> None:
-        self.round = state.round
+        self.round, self._parts = state.round, tuple(state.learner)
         n = self.n_agents
         rows = aligned(4 * n, self._n_features, self.dtype)
         weights, duals, broadcast, pull = (rows[k * n : (k + 1) * n] for k in range(4))
@@ -118,32 +118,30 @@ class Compiled:
         if "duals" in state.learner:
             duals[:, : self._n_features] = state.learner["duals"]
         direct = self.learner.channel is not None and self.learner.channel.lossless
-        if direct and self._plan.algorithm != kernels.ADAPT_THEN_COMBINE:
+        if direct and self._plan.algorithm != steps.ADAPT_THEN_COMBINE:
             broadcast = weights
-        self._rows = kernels.Rows(weights, duals, broadcast, pull)
+        self._rows = rounds.Rows(weights, duals, broadcast, pull)
         if state.round > 0:
-            kernels.listen(self._plan.algorithm, broadcast, *self._graph, self._rows.pull)
+            rounds.listen(self._plan.algorithm, broadcast, *self._graph, self._rows.pull)
         # A model cannot predict beyond its norm, so a resumed run starts from that yardstick of divergence.
         self.energy_before = float((weights.astype(np.float64) ** 2).sum())
         self._largest = np.array([np.sqrt(self.energy_before)])
 
-    def _make_scratch(self) -> kernels.Scratch:
-        rounds = max(1, _BLOCK_ROWS // self.n_agents)
-        if rounds > 4:
-            rounds -= rounds % 4  # whole register tiles
+    def _make_scratch(self) -> rounds.Scratch:
+        whole = max(1, _BLOCK_ROWS // self.n_agents)
+        if whole > 4:
+            whole -= whole % 4  # whole register tiles
         # Collective scores need a whole round of features at once.
-        n_rows = rounds * self.n_agents if rounds > 1 or self._collective else min(_BLOCK_ROWS, self.n_agents)
+        n_rows = whole * self.n_agents if whole > 1 or self._collective else min(_BLOCK_ROWS, self.n_agents)
         phases = aligned(n_rows, self._n_features // 2, self.dtype)
         phi = aligned(n_rows, self._n_features, self.dtype)
         room = aligned(2, self._n_features, self.dtype)
-        return kernels.Scratch(phases, phi, room[:1], room[1:])
+        return rounds.Scratch(phases, phi, room[:1], room[1:])
 
     def state(self) -> State:
         """Copies of all that the next round needs."""
         n = self._n_features
-        learner = {"weights": self._rows.weights[:, :n]}
-        if isinstance(self.learner, ADMM):
-            learner["duals"] = self._rows.duals[:, :n]
+        learner = {name: getattr(self._rows, name)[:, :n] for name in self._parts}
         return snapshot(self.round, learner, self._rows.broadcast[:, :n])
 
     def advance(self, X: Array, y: Array, mapped: bool = False) -> Chunk:
@@ -153,7 +151,7 @@ class Compiled:
         labels = np.ascontiguousarray(y, dtype=self.dtype)
         shape = (n_rounds, self.n_agents)
         scores = (np.empty(shape), np.empty(shape)) if self._collective else None
-        record = kernels.Columns(
+        record = rounds.Columns(
             np.empty(shape, dtype=self.dtype),
             np.zeros(shape, dtype=np.bool_),
             np.zeros(shape, dtype=np.int32),
@@ -161,7 +159,7 @@ class Compiled:
             np.empty(n_rounds),
             np.empty(n_rounds),
         )
-        status, row = kernels.advance(
+        status, row = rounds.advance(
             self._plan,
             self._graph,
             self._rows,
@@ -176,7 +174,7 @@ class Compiled:
             self._thresholds(n_rounds),
             self._largest,
         )
-        finished = n_rounds if status == kernels.FINISHED else row // self.n_agents
+        finished = n_rounds if status == rounds.FINISHED else row // self.n_agents
         self.round += finished
         columns = {name: column[:finished] for name, column in zip(COLUMNS, (*record, *(scores or ())), strict=False)}
         return Chunk(columns, finished, _ENDINGS[status], row % self.n_agents)
@@ -197,30 +195,22 @@ class Compiled:
         return np.array([self._censor.threshold(t) for t in range(first, first + n_rounds)], dtype=np.float64)
 
 
-def make_plan(learner: Learner, features: RandomFeatures, n_agents: int, real: Any) -> kernels.Plan:
+def make_plan(learner: Learner, features: RandomFeatures, n_agents: int, real: Any) -> rounds.Plan:
     """The learner's numbers, in the working precision."""
-    if isinstance(learner, ODKLA):
-        algorithm, rho, mixing = kernels.LINEARIZED, learner.rho, 0.0
-    elif isinstance(learner, DOKL):
-        algorithm, rho, mixing = kernels.PROXIMAL, learner.rho, 0.0
-    elif isinstance(learner, RFFDOKL):
-        first = learner.order == COMBINE_THEN_ADAPT
-        algorithm = kernels.COMBINE_THEN_ADAPT if first else kernels.ADAPT_THEN_COMBINE
-        rho, mixing = 0.0, learner.mixing
-    else:
-        algorithm, rho, mixing = kernels.LOCAL, 0.0, 0.0
+    kernel, loss = kernel_of(learner), learner.loss.kernel
+    assert loss is not None  # ``supports`` has been asked
     quantizer = learner.channel.quantizer if learner.channel else None
-    rounding, cells, low, high = kernels.DENSE, 0, 0.0, 0.0
+    rounding, cells, low, high = coding.DENSE, 0, 0.0, 0.0
     if quantizer is not None:
         rounding, cells = _ROUNDING_CODES[quantizer.rounding], quantizer.cells
         if not isinstance(quantizer.range, str):
             low, high = quantizer.range
-    return kernels.Plan(
-        algorithm,
-        _LOSS_CODES[type(learner.loss)],
-        real(rho),
+    return rounds.Plan(
+        steps.STEPS[kernel.step],
+        steps.LOSSES[loss],
+        real(kernel.rho),
         real(learner.shrink(n_agents)),
-        real(mixing),
+        real(kernel.mixing),
         rounding,
         cells,
         real(low),
@@ -230,15 +220,15 @@ def make_plan(learner: Learner, features: RandomFeatures, n_agents: int, real: A
     )
 
 
-def for_one(plan: kernels.Plan, largest: float, degree: int = 0) -> tuple[Array, Array]:
+def for_one(plan: rounds.Plan, largest: float, degree: int = 0) -> tuple[Array, Array]:
     """A plan as the two arrays, real and whole numbers, that the kernels for a single agent take.
 
     ``largest`` is the yardstick of divergence to begin with.
     """
-    numbers = np.zeros(kernels.HIGH + 1)
-    numbers[[kernels.RHO, kernels.SHRINK, kernels.SCALE]] = plan.rho, plan.shrink, plan.scale
-    numbers[[kernels.LARGEST, kernels.DEGREE, kernels.MIXING]] = largest, degree, plan.mixing
-    numbers[[kernels.LOW, kernels.HIGH]] = plan.low, plan.high
+    numbers = np.zeros(single.HIGH + 1)
+    numbers[[single.RHO, single.SHRINK, single.SCALE]] = plan.rho, plan.shrink, plan.scale
+    numbers[[single.LARGEST, single.DEGREE, single.MIXING]] = largest, degree, plan.mixing
+    numbers[[single.LOW, single.HIGH]] = plan.low, plan.high
     bits = max(0, plan.cells.bit_length() - 1)
     codes = np.array([plan.algorithm, plan.loss, plan.n_features // 2, plan.rounding, bits], dtype=np.int64)
     return numbers, codes

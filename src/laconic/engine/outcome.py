@@ -9,8 +9,6 @@ from laconic.engine.chunk import Engine
 from laconic.engine.log import Log
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
-from laconic.learners.base import ADMM
-from laconic.learners.schedules import Constant
 from laconic.network import Network
 from laconic.trace import Trace
 
@@ -74,10 +72,4 @@ def advice(trace: Trace, learner: Learner) -> str:
             f"{saturated:.0%} of the entries sent lately were outside the quantizer's range, which winds up the duals; "
             "widen range or use range='adaptive'."
         )
-    if isinstance(learner, ADMM):
-        eta = f" (now {learner.eta.value:g})" if isinstance(learner.eta, Constant) else ""
-        return (
-            "eta + 2 rho d is too small for this data, and its inverse is the step: "
-            f"raise eta{eta} or rho (now {learner.rho:g})."
-        )
-    return "the step is too large for this data; lower step."
+    return learner.advice()

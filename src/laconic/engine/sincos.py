@@ -1,8 +1,7 @@
 """x -> phi(x): a matrix product and a sine-cosine, both made for rows that come a few at a time.
 
 The product is summed in one written order, so a row has the same bits alone, in any block, and on any machine; being
-made for a few dozen columns it is also faster here than a general library. Whoever changes this file changes
-``kernels.STAMP`` too.
+made for a few dozen columns it is also faster here than a general library.
 """
 
 from __future__ import annotations

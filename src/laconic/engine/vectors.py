@@ -5,7 +5,7 @@ must not disagree about a last bit because their code was inlined differently or
 are compiled without any fast-math flag, fused operations are asked for by name, and sums have a written order.
 
 numba can neither fuse nor vectorise under those rules. This file gives it what it lacks: a fused multiply-add, bit
-casts, and a 32-byte ``Vector`` of floats with its operators. Whoever changes this file changes ``kernels.STAMP`` too.
+casts, and a 32-byte ``Vector`` of floats with its operators.
 """
 
 from __future__ import annotations

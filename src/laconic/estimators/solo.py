@@ -10,12 +10,11 @@ from typing import final
 
 import numpy as np
 
-from laconic.engine import Diverged, kernels, simulate
+from laconic.engine import Diverged, rounds, simulate, single
 from laconic.engine.chunk import first_state
-from laconic.engine.compiled import aligned, for_one, make_plan, padded, supports
+from laconic.engine.compiled import aligned, for_one, kernel_of, make_plan, padded, supports
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
-from laconic.learners.base import ADMM
 from laconic.learners.schedules import Constant, Schedule
 from laconic.network import Network
 from laconic.trace import State
@@ -61,16 +60,16 @@ class Solo:
         plan = make_plan(learner, features, 1, np.float64)
         kept = first_state(learner, ALONE, features.n_features, np.dtype(np.float64), state)
         self.learner, self.round = learner, kept.round
-        self._broadcast = kept.broadcast
-        self._rows = aligned(kernels.N_OWN_ROWS, features.n_features, np.float64)
-        for row, name in ((kernels.OWN, "weights"), (kernels.DUAL, "duals")):
+        self._broadcast, self._has_duals = kept.broadcast, "duals" in kept.learner
+        self._rows = aligned(single.N_OWN_ROWS, features.n_features, np.float64)
+        for row, name in ((single.OWN, "weights"), (single.DUAL, "duals")):
             if name in kept.learner:
                 self._rows[row, : features.n_features] = kept.learner[name][0]
         self._phases = aligned(1, features.n_frequencies, np.float64)
         # A model cannot predict beyond its norm: that is the first yardstick of divergence, as in ``lc.simulate``.
         largest = np.sqrt((kept.weights**2).sum())
         self._numbers, self._codes = for_one(plan, largest)
-        self._rate: Schedule = learner.eta if isinstance(learner, ADMM) else learner.step_size  # type: ignore[attr-defined]
+        self._rate: Schedule = kernel_of(learner).rate
         self._steady = self._rate.value if isinstance(self._rate, Constant) else None
         self.use(features)
 
@@ -82,12 +81,12 @@ class Solo:
 
     def predict(self) -> float:
         """The prediction for ``sample``, NaN if it is not finite."""
-        return kernels.predict_one(self.sample, self._frequencies, self._rows, self._phases, self._numbers, self._codes)
+        return single.predict_one(self.sample, self._frequencies, self._rows, self._phases, self._numbers, self._codes)
 
     def learn(self, label: float) -> float:
         """Learn ``sample`` with its ``label`` (a Python float), and return what was predicted before that."""
         rate = self._rate(self.round + 1) if self._steady is None else self._steady
-        status, prediction = kernels.learn_one(
+        status, prediction = single.learn_one(
             self.sample,
             label,
             rate,
@@ -97,31 +96,30 @@ class Solo:
             self._numbers,
             self._codes,
         )
-        if status != kernels.FINISHED:
+        if status != rounds.FINISHED:
             self._fail(status)
         self.round += 1
         return prediction
 
     def _fail(self, status: int) -> None:
-        if status == kernels.BAD_INPUT:
+        if status == rounds.BAD_INPUT:
             raise ValueError("the features of a sample must be finite numbers, and not so large that phases overflow.")
         past = np.empty((0, 1, self.features.n_inputs)), np.empty((0, 1))
         trace = simulate(self.learner, self.features, ALONE, *past, state=self.state())
-        what = f"raise eta in {self.learner!r}" if isinstance(self.learner, ADMM) else f"lower step in {self.learner!r}"
-        raise Diverged(self.round + 1, trace, f"the step is too large for this data; {what}.")
+        raise Diverged(self.round + 1, trace, f"{self.learner.advice()} The learner is {self.learner!r}.")
 
     @property
     def weights(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         """The model, (n_features,)."""
-        weights: np.ndarray[tuple[int], np.dtype[np.float64]] = self._rows[kernels.OWN, : self.features.n_features]
+        weights: np.ndarray[tuple[int], np.dtype[np.float64]] = self._rows[single.OWN, : self.features.n_features]
         return weights
 
     def state(self) -> State:
         """A copy of all that the next sample needs, for another ``Solo`` or for ``lc.simulate``."""
         size = self.features.n_features
-        learner = {"weights": self._rows[kernels.OWN : kernels.OWN + 1, :size].copy()}
-        if isinstance(self.learner, ADMM):
-            learner["duals"] = self._rows[kernels.DUAL : kernels.DUAL + 1, :size].copy()
+        learner = {"weights": self._rows[single.OWN : single.OWN + 1, :size].copy()}
+        if self._has_duals:
+            learner["duals"] = self._rows[single.DUAL : single.DUAL + 1, :size].copy()
         return State(self.round, learner, self._broadcast.copy())
 
 

@@ -24,7 +24,7 @@ from laconic import _validate, losses
 from laconic._validate import Array
 from laconic.channel import Channel
 from laconic.learners import schedules
-from laconic.learners.schedules import NumberOrSchedule
+from laconic.learners.schedules import Constant, NumberOrSchedule, Schedule
 from laconic.network import Heard
 
 
@@ -46,6 +46,25 @@ class Sample(NamedTuple):
     t: int
 
 
+class Kernel(NamedTuple):
+    """The compiled step of a learner, and the numbers that it needs.
+
+    Attributes
+    ----------
+    step : str
+        Its rung in ``engine.steps``.
+    rate : schedule
+        What a step is measured by, as a function of the round: eta of ADMM, the step of a gradient.
+    rho, mixing : float
+        Penalty on disagreement; share of the mixture.
+    """
+
+    step: str
+    rate: Schedule
+    rho: float = 0.0
+    mixing: float = 0.0
+
+
 class Learner(ABC):
     """Base of all learners. Subclasses are final: they set their parameters and fill in ``init`` and ``step``.
 
@@ -59,8 +78,14 @@ class Learner(ABC):
         What carries the weights to the neighbours; None for a learner that never speaks.
     """
 
-    #: The algorithm's name in tables and figures.
+    #: The algorithm's name in tables and figures, and, in any case and with or without hyphens, wherever one is chosen.
     name: ClassVar[str] = "custom"
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """A learner that steps in its own way is not what the kernel of its base computes."""
+        super().__init_subclass__(**options)
+        if "kernel" not in vars(cls) and {"init", "step", "hear"} & set(vars(cls)):
+            cls.kernel = Learner.kernel  # type: ignore[method-assign]
 
     def __init__(
         self,
@@ -86,6 +111,14 @@ class Learner(ABC):
     def hear(self, state: Any, heard: Heard) -> Any:
         """Take in what the neighbours said this round. By default nothing: ``step`` will see it again."""
         return state
+
+    def kernel(self) -> Kernel | None:
+        """The compiled step that computes what ``step`` and ``hear`` do; None if there is none."""
+        return None
+
+    def advice(self) -> str:
+        """What to change when a run diverges."""
+        return "its steps are too large for this data."
 
     def shrink(self, n_agents: int) -> float:
         """2 lambda / N: the ridge's gradient is this times theta."""
@@ -130,6 +163,14 @@ class ADMM(Learner):
         self.rho = _validate.number("rho", rho, least=0)
         self.eta = schedules.get("eta", eta)
 
+    def advice(self) -> str:
+        """Eta + 2 rho d divides every step."""
+        eta = f" (now {self.eta.value:g})" if isinstance(self.eta, Constant) else ""
+        return (
+            "eta + 2 rho d is too small for this data, and its inverse is the step: "
+            f"raise eta{eta} or rho (now {self.rho:g})."
+        )
+
     def init(self, n_agents: int, n_features: int) -> ADMMState:
         """theta_1 = gamma_1 = 0."""
         return ADMMState(np.zeros((n_agents, n_features)), np.zeros((n_agents, n_features)))
@@ -137,6 +178,25 @@ class ADMM(Learner):
     def hear(self, state: ADMMState, heard: Heard) -> ADMMState:
         """Gamma <- gamma + rho sum_j (theta-hat_i - theta-hat_j)   (eq. dec_qcodkla_dual)."""
         return state._replace(duals=state.duals + self.rho * heard.disagreement)
+
+
+class Gradient(Learner):
+    """What diffusion and Local share: the step along the gradient."""
+
+    def __init__(
+        self,
+        step: NumberOrSchedule = 0.25,
+        *,
+        regularization: float = 1e-4,
+        loss: str | losses.Loss = "squared",
+        channel: Channel | None = None,
+    ) -> None:
+        super().__init__(regularization=regularization, loss=loss, channel=channel)
+        self.step_size = schedules.get("step", step)
+
+    def advice(self) -> str:
+        """The step alone decides."""
+        return "the step is too large for this data; lower step."
 
 
 def row_dot(a: Array, b: Array) -> Array:

@@ -7,7 +7,7 @@ from typing import final
 import numpy as np
 
 from laconic._validate import Array
-from laconic.learners.base import ADMM, ADMMState, Sample, row_dot
+from laconic.learners.base import ADMM, ADMMState, Kernel, Sample, row_dot
 from laconic.network import Heard
 
 
@@ -36,6 +36,10 @@ class DOKL(ADMM):
     """
 
     name = "DOKL"
+
+    def kernel(self) -> Kernel:
+        """ADMM with the exact step."""
+        return Kernel("proximal", self.eta, rho=self.rho)
 
     def step(self, state: ADMMState, sample: Sample, heard: Heard) -> tuple[ADMMState, dict[str, Array]]:
         """The exact minimiser above."""

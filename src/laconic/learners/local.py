@@ -8,15 +8,14 @@ import numpy as np
 
 from laconic import losses
 from laconic._validate import Array
-from laconic.learners import schedules
-from laconic.learners.base import Learner, Sample, row_dot
+from laconic.learners.base import Gradient, Kernel, Sample, row_dot
 from laconic.learners.rffdokl import DiffusionState
 from laconic.learners.schedules import NumberOrSchedule
 from laconic.network import Heard
 
 
 @final
-class Local(Learner):
+class Local(Gradient):
     """Gradient steps on one's own data, no neighbours, no bits: theta <- theta - step grad L(theta).
 
     Parameters
@@ -42,8 +41,11 @@ class Local(Learner):
         regularization: float = 1e-4,
         loss: str | losses.Loss = "squared",
     ) -> None:
-        super().__init__(regularization=regularization, loss=loss, channel=None)
-        self.step_size = schedules.get("step", step)
+        super().__init__(step, regularization=regularization, loss=loss, channel=None)
+
+    def kernel(self) -> Kernel:
+        """A gradient step."""
+        return Kernel("local", self.step_size)
 
     def init(self, n_agents: int, n_features: int) -> DiffusionState:
         """theta_1 = 0."""

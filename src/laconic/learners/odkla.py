@@ -7,7 +7,7 @@ from typing import final
 from laconic import losses
 from laconic._validate import Array
 from laconic.channel import Censor, Channel, Quantizer
-from laconic.learners.base import ADMM, ADMMState, Sample, row_dot
+from laconic.learners.base import ADMM, ADMMState, Kernel, Sample, row_dot
 from laconic.learners.schedules import NumberOrSchedule
 from laconic.network import Heard
 
@@ -43,6 +43,10 @@ class ODKLA(ADMM):
     """
 
     name = "ODKLA"
+
+    def kernel(self) -> Kernel:
+        """Linearized ADMM."""
+        return Kernel("linearized", self.eta, rho=self.rho)
 
     def step(self, state: ADMMState, sample: Sample, heard: Heard) -> tuple[ADMMState, dict[str, Array]]:
         """Eq. dec_qcodkla_primal."""

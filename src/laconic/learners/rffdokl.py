@@ -9,8 +9,7 @@ import numpy as np
 from laconic import _validate, losses
 from laconic._validate import Array
 from laconic.channel import Channel
-from laconic.learners import schedules
-from laconic.learners.base import Learner, Sample, row_dot
+from laconic.learners.base import Gradient, Kernel, Sample, row_dot
 from laconic.learners.schedules import NumberOrSchedule
 from laconic.network import Heard
 
@@ -25,7 +24,7 @@ class DiffusionState(NamedTuple):
 
 
 @final
-class RFFDOKL(Learner):
+class RFFDOKL(Gradient):
     """Diffusion with Metropolis weights a_ij = 1/(1 + max(d_i, d_j)).
 
     Combine then adapt, the paper's baseline: psi_i = sum_j a_ij theta_j, theta_i <- psi_i - step grad L(psi_i). Adapt
@@ -65,12 +64,15 @@ class RFFDOKL(Learner):
         loss: str | losses.Loss = "squared",
         channel: Channel = Channel(),  # noqa: B008 (immutable)
     ) -> None:
-        super().__init__(regularization=regularization, loss=loss, channel=channel)
-        self.step_size = schedules.get("step", step)
+        super().__init__(step, regularization=regularization, loss=loss, channel=channel)
         self.order = _validate.choice("order", order, (COMBINE_THEN_ADAPT, ADAPT_THEN_COMBINE))
         if mixing is None:
             mixing = 1.0 if channel.lossless else _LOSSY_MIXING
         self.mixing = _validate.number("mixing", mixing, above=0)
+
+    def kernel(self) -> Kernel:
+        """Diffusion in its order."""
+        return Kernel(self.order, self.step_size, mixing=self.mixing)
 
     def init(self, n_agents: int, n_features: int) -> DiffusionState:
         """theta_1 = 0."""

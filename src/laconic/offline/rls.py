@@ -96,7 +96,7 @@ def _run(
     features: RandomFeatures, X: Array, labels: Array, centralised: bool, regularization: float, forgetting: float
 ) -> Array:
     # Compiled code is imported when it is used, not with the package.
-    from laconic.engine import kernels
+    from laconic.engine import least_squares
     from laconic.engine.compiled import aligned, map_features
 
     n_rounds, n_agents = labels.shape
@@ -109,7 +109,7 @@ def _run(
     for start in range(0, n_rounds, step):
         block = np.ascontiguousarray(labels[start : start + step])
         phi = map_features(features, X[start : start + step].reshape(-1, X.shape[2]))
-        row = kernels.recursive_rounds(
+        row = least_squares.recursive_rounds(
             phi, block, weights, factors, spreads, gain, forgetting, predictions[start : start + step]
         )
         if row < block.size:

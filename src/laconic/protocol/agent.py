@@ -15,7 +15,7 @@ import numpy as np
 
 from laconic import _validate
 from laconic._validate import Array
-from laconic.engine import Diverged, kernels
+from laconic.engine import Diverged, rounds
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
 from laconic.protocol.checkpoint import AgentState, read_checkpoint, write_checkpoint
@@ -207,9 +207,9 @@ class Agent:
         self.end_round()
         t = dialogue.round + 1
         status, prediction = ledger.learn(label, t)
-        if status == kernels.BAD_INPUT:
+        if status == rounds.BAD_INPUT:
             raise _bad_sample()
-        if status == kernels.DIVERGED:
+        if status == rounds.DIVERGED:
             raise Diverged(t, None, f"the model of agent {self.name!r} left all bounds; raise eta or lower step.")
         sent, outside, scale = ledger.speak(t) if self._speaks else (False, 0, 0.0)
         dialogue.round = t

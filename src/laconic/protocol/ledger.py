@@ -1,6 +1,6 @@
 """What one agent holds in numbers: its model, its dual, what it and its neighbours have said, and the sums of that.
 
-The arithmetic is the simulator's, by the same kernels (``engine.kernels``), a row at a time. For itself and for each
+The arithmetic is the simulator's, by the same kernels (``engine.single``), a row at a time. For itself and for each
 neighbour the ledger keeps, beside the broadcast theta-hat, its running sum S over all finished rounds, in float64:
 
     gamma_i = rho sum_j (S_i - S_j - B_ij)
@@ -19,11 +19,10 @@ import numpy as np
 from laconic import _validate
 from laconic._validate import Array
 from laconic.channel import Censor
-from laconic.engine import kernels
-from laconic.engine.compiled import aligned, for_one, make_plan, padded, supports
+from laconic.engine import coding, rounds, single
+from laconic.engine.compiled import aligned, for_one, kernel_of, make_plan, padded, supports
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
-from laconic.learners.base import ADMM
 from laconic.learners.schedules import Constant, Schedule
 from laconic.losses import Squared
 from laconic.protocol.messages import Kind, Statement
@@ -41,39 +40,39 @@ class Ledger:
         self.dtype = np.dtype(_validate.choice("dtype", dtype, ("float64", "float32")))
         self.features, self.learner = features, learner
         self.n_features = features.n_features
-        self.has_duals = isinstance(learner, ADMM)
+        self.has_duals = "duals" in learner.init(1, 1)._fields
         plan = make_plan(learner, features, n_agents, self.dtype.type)
         self.numbers, self._codes = for_one(plan, largest=0.0)
-        self.dense = plan.rounding == kernels.DENSE
+        self.dense = plan.rounding == coding.DENSE
         self._frequencies = padded(features.frequencies.T, self.dtype)
         self._phases = aligned(1, features.n_frequencies, self.dtype)
         self._sample = np.zeros((1, features.n_inputs), dtype=self.dtype)
         self._shape = (features.n_inputs,)
-        self.packed = np.zeros(-(-self.n_features * int(self._codes[kernels.BITS]) // 8), dtype=np.uint8)
-        self._rate: Schedule = getattr(learner, "eta" if self.has_duals else "step_size")
+        self.packed = np.zeros(-(-self.n_features * int(self._codes[single.BITS]) // 8), dtype=np.uint8)
+        self._rate: Schedule = kernel_of(learner).rate
         self._steady = self._rate.value if isinstance(self._rate, Constant) else None
         self._censor = learner.channel.censor if learner.channel else None
         self._thresholds, self._thresholds_from = np.zeros(0), 1
         self._squared = type(learner.loss) is Squared
-        self.rows = aligned(kernels.N_OWN_ROWS + n_neighbours, self.n_features, self.dtype)
+        self.rows = aligned(single.N_OWN_ROWS + n_neighbours, self.n_features, self.dtype)
         self.sums = np.zeros((1 + n_neighbours, self.rows.shape[1]))
         self.listen_to((), ())
 
     def resize(self, kept: list[int]) -> None:
         """Keep the rows of these neighbours, in this order; a 0 is room for a new one."""
-        rows = aligned(kernels.N_OWN_ROWS + len(kept), self.n_features, self.dtype)
+        rows = aligned(single.N_OWN_ROWS + len(kept), self.n_features, self.dtype)
         sums = np.zeros((1 + len(kept), rows.shape[1]))
-        rows[: kernels.N_OWN_ROWS], sums[0] = self.rows[: kernels.N_OWN_ROWS], self.sums[0]
+        rows[: single.N_OWN_ROWS], sums[0] = self.rows[: single.N_OWN_ROWS], self.sums[0]
         for k, old in enumerate(kept, 1):
             if old:
-                rows[kernels.SAID + k], sums[k] = self.rows[kernels.SAID + old], self.sums[old]
+                rows[single.SAID + k], sums[k] = self.rows[single.SAID + old], self.sums[old]
         self.rows, self.sums = rows, sums
 
     def listen_to(self, live: tuple[int, ...], combination: tuple[float, ...]) -> None:
         """Hear these neighbours from now on, each with its combination weight a_ij."""
         self._live = np.array(live, dtype=np.int64)
         self._combination = np.array(combination, dtype=self.dtype)
-        self.numbers[kernels.DEGREE] = len(live)
+        self.numbers[single.DEGREE] = len(live)
 
     # ----------------------------------------------------------------------------------------------------------------
     # The steps of a round
@@ -91,16 +90,16 @@ class Ledger:
     def predict(self) -> float:
         """The prediction for the sample; NaN if it is not finite."""
         rows, numbers, codes = self.rows, self.numbers, self._codes
-        return float(kernels.predict_one(self._sample, self._frequencies, rows, self._phases, numbers, codes))
+        return float(single.predict_one(self._sample, self._frequencies, rows, self._phases, numbers, codes))
 
     def learn(self, label: float, t: int) -> tuple[int, float]:
         """Steps 1 and 2 of round ``t``: (how it ended, the prediction)."""
         rate = self._rate(t) if self._steady is None else self._steady
         rows, numbers, codes = self.rows, self.numbers, self._codes
-        status, prediction = kernels.learn_one(
+        status, prediction = single.learn_one(
             self._sample, label, float(rate), self._frequencies, rows, self._phases, numbers, codes
         )
-        if status == kernels.DIVERGED and np.isfinite(prediction) and self._raise_yardstick():
+        if status == rounds.DIVERGED and np.isfinite(prediction) and self._raise_yardstick():
             return self.learn(label, t)
         return status, float(prediction)
 
@@ -110,21 +109,21 @@ class Ledger:
         The simulator sees everybody's labels; an agent that has seen small ones only must not take for divergence
         what its neighbours have taught it.
         """
-        said = self.rows[kernels.SAID :].astype(np.float64)
+        said = self.rows[single.SAID :].astype(np.float64)
         largest = float(np.sqrt((said**2).sum(axis=1).max()))
-        if not largest > self.numbers[kernels.LARGEST]:
+        if not largest > self.numbers[single.LARGEST]:
             return False
-        self.numbers[kernels.LARGEST] = largest
+        self.numbers[single.LARGEST] = largest
         return True
 
     def speak(self, t: int) -> tuple[bool, int, float]:
         """Step 3 of round ``t``: (whether to send, entries that saturate, scale); the codes are in ``packed``."""
-        sent, outside, scale = kernels.speak_one(self._threshold(t), self.packed, self.rows, self.numbers, self._codes)
+        sent, outside, scale = single.speak_one(self._threshold(t), self.packed, self.rows, self.numbers, self._codes)
         return sent, outside, scale
 
     def listen(self) -> None:
         """Steps 4 and 5: take in what the replicas say, move the dual, add to the sums."""
-        kernels.listen_one(self._live, self._combination, self.rows, self.sums, self.numbers, self._codes)
+        single.listen_one(self._live, self._combination, self.rows, self.sums, self.numbers, self._codes)
 
     def hear(self, index: int, statement: Statement, late: float) -> bool:
         """Change a replica by what was said; ``late`` rounds of the old one are in its sum by mistake.
@@ -135,9 +134,9 @@ class Ledger:
         if body is None:
             return True
         if statement.header.kind is Kind.DENSE:
-            return bool(kernels.hear_dense(index, body, late, self.rows, self.sums))
+            return bool(single.hear_dense(index, body, late, self.rows, self.sums))
         scale = np.float32(statement.scale)
-        return bool(kernels.hear_codes(index, body, scale, late, self.rows, self.sums, self.numbers, self._codes))
+        return bool(single.hear_codes(index, body, scale, late, self.rows, self.sums, self.numbers, self._codes))
 
     def loss(self, prediction: float, label: float) -> float:
         """The loss of a prediction; NaN without a label."""
@@ -163,12 +162,12 @@ class Ledger:
     def pass_rounds(self, n_rounds: int) -> None:
         """Let rounds pass (back, if negative) in which nobody says a thing: every sum grows, the dual is due later."""
         if n_rounds:
-            self.sums += n_rounds * self.rows[kernels.SAID :].astype(np.float64)
+            self.sums += n_rounds * self.rows[single.SAID :].astype(np.float64)
 
     def adopt(self, index: int, broadcast: Array, total: Array) -> None:
         """Put a broadcast and its sum in the place of what was known."""
         n = self.n_features
-        self.rows[kernels.SAID + index, :n] = broadcast
+        self.rows[single.SAID + index, :n] = broadcast
         self.sums[index, :n] = total
 
     def balance(self, index: int) -> Array:
@@ -179,18 +178,18 @@ class Ledger:
     def settle(self, shares: list[Array]) -> None:
         """Gamma <- rho times the sum of the live edges' shares: the dual from its definition."""
         if self.has_duals:
-            rho = float(self.numbers[kernels.RHO])
+            rho = float(self.numbers[single.RHO])
             total = np.zeros(self.n_features)
             for share in shares:
                 total += share
-            self.rows[kernels.DUAL, : self.n_features] = rho * total
+            self.rows[single.DUAL, : self.n_features] = rho * total
 
     # ----------------------------------------------------------------------------------------------------------------
     # What there is to see
 
     def said(self, index: int) -> Array:
         """theta-hat of the agent (0) or of a neighbour."""
-        return self.rows[kernels.SAID + index, : self.n_features]
+        return self.rows[single.SAID + index, : self.n_features]
 
     def total(self, index: int) -> Array:
         """S of the agent (0) or of a neighbour, over all finished rounds."""
@@ -199,17 +198,17 @@ class Ledger:
     @property
     def weights(self) -> Array:
         """The model."""
-        return self.rows[kernels.OWN, : self.n_features]
+        return self.rows[single.OWN, : self.n_features]
 
     @property
     def duals(self) -> Array:
         """The dual variable."""
-        return self.rows[kernels.DUAL, : self.n_features]
+        return self.rows[single.DUAL, : self.n_features]
 
     @property
     def pull(self) -> Array:
         """What was last heard: the disagreement or the mixture."""
-        return self.rows[kernels.PULL, : self.n_features]
+        return self.rows[single.PULL, : self.n_features]
 
     def norm(self) -> float:
         """The length of the model."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from laconic.engine import kernels
+from laconic.engine import single
 from laconic.protocol.checkpoint import AgentState
 from laconic.protocol.dialogue import Dialogue
 from laconic.protocol.edge import Stage
@@ -30,7 +30,7 @@ def take_state(dialogue: Dialogue) -> AgentState:
         "weights": ledger.weights.copy(),
         "duals": ledger.duals.copy(),
         "pull": ledger.pull.copy(),
-        "said": ledger.rows[kernels.SAID :, :n].copy(),
+        "said": ledger.rows[single.SAID :, :n].copy(),
         "sums": ledger.sums[:, :n].copy(),
         "edges": np.array(vectors).reshape(-1, n),
     }
@@ -39,7 +39,7 @@ def take_state(dialogue: Dialogue) -> AgentState:
         "fingerprint": dialogue.wire.mark,
         "position": list(dialogue.position),
         "finished": dialogue.finished,
-        "largest": float(ledger.numbers[kernels.LARGEST]),
+        "largest": float(ledger.numbers[single.LARGEST]),
         "neighbours": neighbours,
         "recent": [[list(position), spoken, data.hex()] for position, spoken, data in dialogue.recent],
     }
@@ -58,7 +58,7 @@ def put_state(dialogue: Dialogue, state: AgentState) -> None:
     dialogue.finished = about["finished"]
     dialogue.recent.clear()
     dialogue.recent.extend((Position(*at), spoken, bytes.fromhex(data)) for at, spoken, data in about["recent"])
-    ledger.numbers[kernels.LARGEST] = about["largest"]
+    ledger.numbers[single.LARGEST] = about["largest"]
     ledger.weights[:], ledger.duals[:], ledger.pull[:] = arrays["weights"], arrays["duals"], arrays["pull"]
     ledger.adopt(0, arrays["said"][0], arrays["sums"][0])
     for number, (name, kept) in enumerate(about["neighbours"].items(), 1):

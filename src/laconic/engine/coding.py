@@ -1,0 +1,175 @@
+"""The channel over single rows: censor, then quantize; and the bits that travel."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from laconic.engine.rows import copy_row, distance_row, dot_row, subtract_row
+from laconic.engine.vectors import (
+    from_bits,
+    jit,
+    largest_of,
+    load,
+    splat,
+    store,
+    to_bits,
+    vector_abs,
+    vector_floor,
+    vector_larger,
+    vector_smaller,
+    width_of,
+)
+
+DENSE, RISE, TREAD = range(3)
+
+_FLOAT32_MAX = np.float64(np.finfo(np.float32).max)
+
+
+@jit
+def upward_float32(peak):
+    """The least float32 that is not below ``peak`` (at most the largest finite one): the scale that travels."""
+    if peak > _FLOAT32_MAX:
+        return np.float32(_FLOAT32_MAX)
+    rounded = np.float32(peak)
+    if rounded < peak:
+        rounded = from_bits(np.uint32(to_bits(rounded) + np.uint32(1)))
+    return rounded
+
+
+@jit
+def peak_row(row, size):
+    """The largest magnitude in a row."""
+    peak = splat(row.dtype.type(0))
+    for k in range(0, size, width_of(row)):
+        peak = vector_larger(vector_abs(load(row, k)), peak)
+    return largest_of(peak)
+
+
+@jit
+def lattice(real, rounding, cells, low, high):
+    """Lower edge, and base, shift, width such that code k stands for ``base + (k + shift) * width``.
+
+    The same lines as ``channel.Quantizer``, to the bit.
+    """
+    half = real(0.5)
+    if rounding == RISE:
+        return low, low, half, (high - low) / real(cells)
+    width = (high - low) / real(cells - 1)
+    lowest = real(np.rint(low / width))
+    return (lowest - half) * width, real(0.0), lowest, width
+
+
+@jit
+def add_quantized_row(innovation, n_features, size, rounding, cells, low, high, broadcast, at):
+    """theta-hat <- theta-hat + Q(h) of eq. (quantizer)."""
+    real = innovation.dtype.type
+    edge, base, shift, width = lattice(real, rounding, cells, low, high)
+    zero, last = splat(real(0.0)), splat(real(cells - 1))
+    edge, base, shift, width = splat(edge), splat(base), splat(shift), splat(width)
+    for k in range(0, size, width_of(innovation)):
+        cell = vector_floor((load(innovation, k) - edge) / width)
+        cell = vector_smaller(vector_larger(cell, zero), last)
+        store(broadcast, at + k, load(broadcast, at + k) + (base + (cell + shift) * width))
+    for k in range(n_features, size):
+        broadcast[at // size, k] = 0  # zero need not be a code word, but the padding stays zero
+
+
+@jit
+def code_row(innovation, innovation_at, size, rounding, cells, low, high, code, code_at):
+    """Code <- the cells of an innovation: the first half of ``add_quantized_row``, where a message is to be sent."""
+    real = innovation.dtype.type
+    edge, _, _, width = lattice(real, rounding, cells, low, high)
+    zero, last, edge, width = splat(real(0.0)), splat(real(cells - 1)), splat(edge), splat(width)
+    for k in range(0, size, width_of(innovation)):
+        cell = vector_floor((load(innovation, innovation_at + k) - edge) / width)
+        store(code, code_at + k, vector_smaller(vector_larger(cell, zero), last))
+
+
+@jit
+def add_code_row(code, code_at, n_features, size, rounding, cells, low, high, broadcast, at):
+    """theta-hat <- theta-hat + Q(h), from the cells: the second half, for who sent a message and who received it."""
+    real = code.dtype.type
+    _, base, shift, width = lattice(real, rounding, cells, low, high)
+    base, shift, width = splat(base), splat(shift), splat(width)
+    for k in range(0, size, width_of(code)):
+        value = base + (load(code, code_at + k) + shift) * width
+        store(broadcast, at + k, load(broadcast, at + k) + value)
+    for k in range(n_features, size):
+        broadcast[at // size, k] = 0
+
+
+@jit
+def pack_row(code, row, n_features, bits, packed, at):
+    """The cells of a row into ``bits`` bits each, the first in the lowest bits, from byte ``at`` of ``packed`` on."""
+    waiting, n_waiting = np.uint32(0), 0
+    for k in range(n_features):
+        waiting |= np.uint32(np.uint32(code[row, k]) << np.uint32(n_waiting))
+        n_waiting += bits
+        while n_waiting >= 8:
+            packed[at] = np.uint8(waiting & np.uint32(255))
+            waiting >>= np.uint32(8)
+            n_waiting -= 8
+            at += 1
+    if n_waiting:
+        packed[at] = np.uint8(waiting)
+
+
+@jit
+def unpack_row(packed, at, n_features, bits, code, row):
+    """The inverse of ``pack_row``; False if the bits left over at the end are not zero."""
+    waiting, n_waiting = np.uint32(0), 0
+    mask = np.uint32((1 << bits) - 1)
+    for k in range(n_features):
+        while n_waiting < bits:
+            waiting |= np.uint32(np.uint32(packed[at]) << np.uint32(n_waiting))
+            n_waiting += 8
+            at += 1
+        code[row, k] = waiting & mask
+        waiting >>= np.uint32(bits)
+        n_waiting -= bits
+    return waiting == 0
+
+
+@jit
+def count_outside(innovation, n_features, low, high):
+    """How many entries lie outside the range and so saturate."""
+    outside = 0
+    for k in range(n_features):
+        outside += (innovation[0, k] < low) | (innovation[0, k] > high)
+    return outside
+
+
+@jit
+def range_row(innovation, n_features, size, low, high):
+    """The quantizer's range for a message and how many entries it saturates; given ``low == high`` it adapts.
+
+    The range of a message of zeros is empty.
+    """
+    real = innovation.dtype.type
+    if low != high:
+        return low, high, count_outside(innovation, n_features, low, high)
+    peak = peak_row(innovation, size)
+    if peak == 0:
+        return real(0), real(0), 0
+    high = real(upward_float32(peak))
+    return -high, high, (count_outside(innovation, n_features, -high, high) if peak > high else 0)
+
+
+@jit
+def transmit_row(weights, broadcast, at, n_features, size, threshold, rounding, cells, low, high, innovation):
+    """Send what the censor lets through; returns (sent, entries outside the range, squared error of the replica)."""
+    real = weights.dtype.type
+    subtract_row(weights, at, broadcast, at, innovation, 0, size)
+    square = dot_row(innovation, 0, innovation, 0, size)
+    if math.sqrt(square) < threshold:
+        return False, 0, square
+    if rounding == DENSE:
+        copy_row(weights, at, broadcast, at, size)
+        return True, 0, real(0)
+    low, high, outside = range_row(innovation, n_features, size, low, high)
+    if low == high:  # h = 0, and so is Q(h)
+        return True, 0, square
+    add_quantized_row(innovation, n_features, size, rounding, cells, low, high, broadcast, at)
+    return True, outside, distance_row(weights, at, broadcast, at, size)

@@ -1,0 +1,237 @@
+"""The compiled rounds of many agents: what the simulator calls, made of functions over single rows."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from laconic.engine.cache import entry
+from laconic.engine.coding import DENSE, transmit_row
+from laconic.engine.rows import add_row, clear_row, distance_row, dot_row
+from laconic.engine.sincos import prefetch_row, project, wave
+from laconic.engine.steps import ADAPT_THEN_COMBINE, LOCAL, answer_row, pull_row, step_row, value_of
+from laconic.engine.vectors import jit
+
+# How a chunk ends; ``engine.compiled`` translates.
+FINISHED, BAD_INPUT, DIVERGED = range(3)
+
+# A prediction this many times larger than any label seen so far can only come from a run that diverges.
+DIVERGENCE = 1e3
+
+
+class Plan(NamedTuple):
+    """The scalars of a run. Real ones have the working precision, so that no loop is widened by a stray double."""
+
+    algorithm: int
+    loss: int
+    rho: float
+    shrink: float
+    mixing: float
+    rounding: int
+    cells: int
+    low: float
+    high: float
+    scale: float
+    n_features: int
+
+
+class Graph(NamedTuple):
+    """Who hears whom: neighbour lists back to back, and the combination weight of each entry."""
+
+    starts: np.ndarray
+    neighbours: np.ndarray
+    combination: np.ndarray
+
+
+class Rows(NamedTuple):
+    """What the agents hold, a row each, padded with zeros to whole vectors; ``pull`` is the disagreement (ADMM) or
+    the mixture (diffusion) last heard.
+
+    Where nothing is censored or spare, ``broadcast`` may be the very array ``weights``, except for the learner that
+    moves its weights after it has spoken (adapt, then combine).
+    """
+
+    weights: np.ndarray
+    duals: np.ndarray
+    broadcast: np.ndarray
+    pull: np.ndarray
+
+
+class Scratch(NamedTuple):
+    """Room to work in, so that nothing is allocated in a round."""
+
+    phases: np.ndarray
+    phi: np.ndarray
+    innovation: np.ndarray
+    spare: np.ndarray
+
+
+class Columns(NamedTuple):
+    """What a run writes down: (T, N), then (T,)."""
+
+    predictions: np.ndarray
+    sent: np.ndarray
+    outside: np.ndarray
+    consensus: np.ndarray
+    energy: np.ndarray
+    broadcast_error: np.ndarray
+
+
+@jit
+def spread(weights, size, mean):
+    """Distance of the agents from their mean (Frobenius), and the sum of their squared norms."""
+    n_agents = weights.shape[0]
+    clear_row(mean, 0, size)
+    share = mean.dtype.type(1.0 / n_agents)
+    for i in range(n_agents):
+        add_row(mean, 0, share, weights, i * size, size)
+    distance = 0.0
+    for i in range(n_agents):
+        distance += distance_row(weights, i * size, mean, 0, size)
+    return math.sqrt(distance), distance + n_agents * dot_row(mean, 0, mean, 0, size)
+
+
+@jit
+def first_bad_row(samples, start, stop):
+    """The first row of ``samples`` in [start, stop) with an entry that is not a finite number; ``stop`` if none."""
+    for row in range(start, stop):
+        bad = 0
+        for k in range(samples.shape[1]):
+            bad |= not abs(samples[row, k]) < np.inf
+        if bad:
+            return row
+    return stop
+
+
+@entry
+def map_rows(samples, frequencies, n_frequencies, scale, phases, phi):
+    """phi(x) for each row of ``samples``, through a small buffer of phases; False if some phase is not finite."""
+    finite = True
+    for start in range(0, samples.shape[0], phases.shape[0]):
+        stop = min(start + phases.shape[0], samples.shape[0])
+        project(samples, start, stop, frequencies, phases)
+        finite &= wave(phases, stop - start, n_frequencies, scale, phi, start) == stop - start
+    return finite
+
+
+@jit
+def score_collectively(phi, phi_at, labels, t, weights, size, loss, squares, losses):
+    """Every agent's model on every agent's sample of round t: mean squared error and mean loss for each model."""
+    n_agents = labels.shape[1]
+    for i in range(n_agents):
+        square = total = 0.0
+        scored = 0
+        for j in range(n_agents):
+            label = labels[t, j]
+            if not math.isnan(label):
+                margin = dot_row(weights, i * size, phi, phi_at + j * size, size)
+                square += (margin - label) ** 2
+                total += value_of(loss, margin, label)
+                scored += 1
+        squares[t, i] = square / scored if scored else np.nan
+        losses[t, i] = total / scored if scored else np.nan
+
+
+@entry
+def listen(algorithm, broadcast, starts, neighbours, combination, pull):
+    """Step 4 for everybody: what a resumed run starts from."""
+    size = broadcast.shape[1]
+    for i in range(broadcast.shape[0]):
+        pull_row(algorithm, broadcast, i * size, neighbours, combination, starts[i], starts[i + 1], pull, size)
+
+
+@entry
+def advance(
+    plan, graph, rows, scratch, record, scores, samples, mapped, labels, frequencies, rates, thresholds, largest
+):
+    """Run the rounds of one chunk and return (status, row): how it ended, and the row t N + i where it stopped.
+
+    ``samples`` holds a row for each (round, agent): inputs, or their features when ``mapped``. ``thresholds`` is empty
+    when nothing is censored. ``largest`` holds the largest label so far, the yardstick of divergence. ``scores`` is
+    None, and then costs no compilation either, or two (T, N) arrays for the collective squared error and loss.
+    """
+    algorithm, loss, rho, shrink, mixing, rounding, cells, low, high, scale, n_features = plan
+    starts, neighbours, combination = graph
+    weights, duals, broadcast, pull = rows
+    phases, ahead, innovation, spare = scratch
+    real = weights.dtype.type
+    n_rounds, n_agents = labels.shape
+    n_rows, size = n_rounds * n_agents, weights.shape[1]
+    direct = rounding == DENSE and thresholds.size == 0 and algorithm != ADAPT_THEN_COMBINE
+    phi = samples if mapped else ahead
+    first, end = 0, (n_rows if mapped else 0)
+    whole_rounds = mapped or ahead.shape[0] % n_agents == 0
+    bad_row = n_rows
+
+    for t in range(n_rounds):
+        if not whole_rounds:  # no round may begin that cannot end
+            bad_row = first_bad_row(samples, t * n_agents, (t + 1) * n_agents)
+            bad_row = n_rows if bad_row == (t + 1) * n_agents else bad_row
+
+        # 1. and 2.: predict, then learn.
+        for i in range(n_agents):
+            row, at = t * n_agents + i, i * size
+            if row >= end:
+                first, end = row, min(row + ahead.shape[0], n_rows)
+                project(samples, first, end, frequencies, phases)
+                good = wave(phases, end - first, n_features // 2, scale, ahead, 0)
+                if good < end - first:
+                    bad_row = first + good
+            if (t + 1) * n_agents > bad_row:
+                return BAD_INPUT, bad_row
+            prefetch_row(samples, row + (1 if mapped else ahead.shape[0]))
+            phi_at = (row - first) * size
+            if scores is not None and i == 0:
+                score_collectively(phi, phi_at, labels, t, weights, size, loss, scores[0], scores[1])
+            label = labels[t, i]
+            margin = dot_row(weights, at, phi, phi_at, size)
+            record.predictions[t, i] = margin
+            if not abs(margin) <= DIVERGENCE * largest[0]:
+                return DIVERGED, row
+            if abs(label) > largest[0]:
+                largest[0] = abs(label)
+            step_row(
+                algorithm, loss, label, margin, rates[t], rho, shrink, mixing, real(starts[i + 1] - starts[i]),
+                weights, duals, pull, broadcast, at, phi, phi_at, size, spare,
+            )  # fmt: skip
+
+        # 3.: speak. Where nothing is lost, ``broadcast`` is ``weights``.
+        error = 0.0
+        if direct and algorithm != LOCAL:
+            for i in range(n_agents):
+                record.sent[t, i] = starts[i + 1] > starts[i]
+        elif algorithm != LOCAL:
+            threshold = thresholds[t] if thresholds.size else 0.0
+            for i in range(n_agents):
+                sent, outside, square = transmit_row(
+                    weights,
+                    broadcast,
+                    i * size,
+                    n_features,
+                    size,
+                    threshold,
+                    rounding,
+                    cells,
+                    low,
+                    high,
+                    innovation,
+                )
+                connected = starts[i + 1] > starts[i]
+                record.sent[t, i] = sent and connected
+                record.outside[t, i] = outside if connected else 0
+                error += square
+
+        # 4. and 5.: hear, and let the learner answer.
+        if algorithm != LOCAL:
+            for i in range(n_agents):
+                at = i * size
+                pull_row(algorithm, broadcast, at, neighbours, combination, starts[i], starts[i + 1], pull, size)
+                answer_row(algorithm, weights, duals, at, rho, mixing, pull, size)
+
+        record.broadcast_error[t] = math.sqrt(error)
+        record.consensus[t], record.energy[t] = spread(weights, size, innovation)
+        if not math.isfinite(record.energy[t]):
+            return DIVERGED, t * n_agents
+    return FINISHED, n_rows

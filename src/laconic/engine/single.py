@@ -1,0 +1,160 @@
+"""The compiled round of one agent, cut into its steps, since others have to be waited for in between.
+
+What a running agent holds, a row each: its model, its dual, what it last heard, room to work in, and what it has said
+(its broadcast), behind which lie its neighbours' replicas. The arguments are few because each costs as much as many
+frequencies: an array holds the real numbers of the plan, another the whole ones.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from laconic.engine.cache import entry
+from laconic.engine.coding import DENSE, add_code_row, code_row, pack_row, range_row, unpack_row
+from laconic.engine.rounds import BAD_INPUT, DIVERGED, DIVERGENCE, FINISHED
+from laconic.engine.rows import copy_row, dot_row, subtract_row
+from laconic.engine.sincos import project, wave
+from laconic.engine.steps import answer_row, pull_row, step_row
+from laconic.engine.vectors import jit
+
+OWN, DUAL, PULL, PHI, SPARE, CELLS, SAID = range(7)
+N_OWN_ROWS = 7
+RHO, SHRINK, SCALE, LARGEST, DEGREE, MIXING, LOW, HIGH = range(8)
+ALGORITHM, LOSS, N_FREQUENCIES, ROUNDING, BITS = range(5)
+
+
+@jit
+def predict_row(sample, frequencies, scale, n_frequencies, rows, phases):
+    """phi(x) into its row, and the prediction theta.phi; (False, NaN) if some phase is not finite."""
+    size = rows.shape[1]
+    project(sample, 0, 1, frequencies, phases)
+    if not wave(phases, 1, n_frequencies, scale, rows, PHI):
+        return False, rows.dtype.type(np.nan)
+    return True, dot_row(rows, OWN * size, rows, PHI * size, size)
+
+
+@entry
+def predict_one(sample, frequencies, rows, phases, numbers, codes):
+    """The prediction of an agent for one ``sample`` (1, d), or NaN if the sample is not finite."""
+    scale = rows.dtype.type(numbers[SCALE])
+    return predict_row(sample, frequencies, scale, codes[N_FREQUENCIES], rows, phases)[1]
+
+
+@entry
+def learn_one(sample, label, rate, frequencies, rows, phases, numbers, codes):
+    """Steps 1 and 2 for one agent, with the bits that ``advance`` gives it. Returns (status, prediction).
+
+    A ``label`` that is NaN is missing; the agent then still shrinks its model and follows its neighbours.
+    """
+    real = rows.dtype.type
+    rho, shrink, scale = real(numbers[RHO]), real(numbers[SHRINK]), real(numbers[SCALE])
+    degree, mixing = real(numbers[DEGREE]), real(numbers[MIXING])
+    algorithm, loss = codes[ALGORITHM], codes[LOSS]
+    label, rate = real(label), real(rate)
+    size = rows.shape[1]
+    weights, duals, pull, spare = rows[OWN], rows[DUAL], rows[PULL], rows[SPARE]
+    phi_at = PHI * size
+    finite, margin = predict_row(sample, frequencies, scale, codes[N_FREQUENCIES], rows, phases)
+    if not finite:
+        return BAD_INPUT, margin
+    if not abs(margin) <= DIVERGENCE * numbers[LARGEST]:
+        return DIVERGED, margin
+    if abs(label) > numbers[LARGEST]:
+        numbers[LARGEST] = abs(label)
+    step_row(
+        algorithm, loss, label, margin, rate, rho, shrink, mixing, degree,
+        weights, duals, pull, rows[SAID], 0, rows, phi_at, size, spare,
+    )  # fmt: skip
+    if not math.isfinite(dot_row(weights, 0, weights, 0, size)):
+        return DIVERGED, margin
+    return FINISHED, margin
+
+
+@entry
+def speak_one(threshold, packed, rows, numbers, codes):
+    """Step 3 for one agent: censor, quantize, and write the codes to ``packed``.
+
+    Returns (sent, entries outside the range, scale); the scale is that of an adaptive range, 0 for a message of zeros.
+    """
+    real = rows.dtype.type
+    size, n_features = rows.shape[1], 2 * codes[N_FREQUENCIES]
+    rounding, bits = codes[ROUNDING], codes[BITS]
+    at, said_at = OWN * size, SAID * size
+    innovation = rows[SPARE : SPARE + 1]
+    subtract_row(rows, at, rows, said_at, innovation, 0, size)
+    if math.sqrt(dot_row(innovation, 0, innovation, 0, size)) < threshold:
+        return False, 0, np.float32(0)
+    if rounding == DENSE:
+        copy_row(rows, at, rows, said_at, size)
+        return True, 0, np.float32(0)
+    low, high, outside = range_row(innovation, n_features, size, real(numbers[LOW]), real(numbers[HIGH]))
+    if low == high:
+        packed[:] = 0
+        return True, 0, np.float32(0)
+    code_row(innovation, 0, size, rounding, 1 << bits, low, high, rows, CELLS * size)
+    add_code_row(rows, CELLS * size, n_features, size, rounding, 1 << bits, low, high, rows, said_at)
+    pack_row(rows, CELLS, n_features, bits, packed, 0)
+    return True, outside, np.float32(high)
+
+
+@jit
+def replace_replica(rows, sums, index, late):
+    """Take ``rows[SPARE]`` as the new replica ``index`` and correct its running sum for ``late`` rounds.
+
+    False, and nothing is taken, if it is not finite.
+    """
+    size = rows.shape[1]
+    if not math.isfinite(dot_row(rows, SPARE * size, rows, SPARE * size, size)):
+        return False
+    if late != 0.0:
+        for k in range(size):
+            sums[index, k] += late * (np.float64(rows[SPARE, k]) - np.float64(rows[SAID + index, k]))
+    copy_row(rows, SPARE * size, rows, (SAID + index) * size, size)
+    return True
+
+
+@entry
+def hear_codes(index, packed, scale, late, rows, sums, numbers, codes):
+    """Step 4: add the message of a neighbour to its replica; False, and nothing changes, if the message is no good.
+
+    ``late`` is for how many rounds too many the old replica has been added to the running sum.
+    """
+    real = rows.dtype.type
+    size, n_features = rows.shape[1], 2 * codes[N_FREQUENCIES]
+    rounding, bits = codes[ROUNDING], codes[BITS]
+    if not unpack_row(packed, 0, n_features, bits, rows, CELLS):
+        return False
+    low, high = real(numbers[LOW]), real(numbers[HIGH])
+    if low == high:
+        if scale == 0:
+            return True
+        high = real(scale)
+        low = -high
+    copy_row(rows, (SAID + index) * size, rows, SPARE * size, size)
+    add_code_row(rows, CELLS * size, n_features, size, rounding, 1 << bits, low, high, rows, SPARE * size)
+    return replace_replica(rows, sums, index, late)
+
+
+@entry
+def hear_dense(index, model, late, rows, sums):
+    """Step 4 where a neighbour's model came as it is."""
+    rows[SPARE] = 0
+    for k in range(model.size):
+        rows[SPARE, k] = model[k]
+    return replace_replica(rows, sums, index, late)
+
+
+@entry
+def listen_one(live, combination, rows, sums, numbers, codes):
+    """Steps 4 and 5 for one agent: what its ``live`` neighbours pull at, its dual, and everybody's running sum."""
+    real = rows.dtype.type
+    algorithm, size = codes[ALGORITHM], rows.shape[1]
+    said, pull = rows[SAID:], rows[PULL : PULL + 1]
+    weights, duals = rows[OWN : OWN + 1], rows[DUAL : DUAL + 1]
+    pull_row(algorithm, said, 0, live, combination, 0, live.size, pull, size)
+    answer_row(algorithm, weights, duals, 0, real(numbers[RHO]), real(numbers[MIXING]), pull, size)
+    for row in range(sums.shape[0]):
+        for k in range(size):
+            sums[row, k] += said[row, k]

@@ -1,0 +1,180 @@
+"""What each learner and each loss does to one row, and the ladder that picks it: a new one is a function and a rung.
+
+``LOSSES`` and ``STEPS`` number them by the names that losses and learners declare as their ``kernel``. The simulator
+and a running agent climb the same ladder, so they compute the same bits.
+"""
+
+from __future__ import annotations
+
+import math
+
+from laconic.engine.rows import add_row, disagree_row, dot_row, mix_row
+from laconic.engine.vectors import jit, load, splat, store, width_of
+
+SQUARED, LOGISTIC, HINGE = range(3)
+LOSSES = {"squared": SQUARED, "logistic": LOGISTIC, "hinge": HINGE}
+
+LINEARIZED, PROXIMAL, COMBINE_THEN_ADAPT, ADAPT_THEN_COMBINE, LOCAL = range(5)
+STEPS = {
+    "linearized": LINEARIZED,
+    "proximal": PROXIMAL,
+    "combine-then-adapt": COMBINE_THEN_ADAPT,
+    "adapt-then-combine": ADAPT_THEN_COMBINE,
+    "local": LOCAL,
+}
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Losses: the slope l'(m, y), and the slope at the solution of c m + l'(m) = a
+# --------------------------------------------------------------------------------------------------------------------
+
+
+@jit
+def slope_of(loss, margin, label):
+    """Derivative of the loss in the prediction; a missing label (NaN) pulls nowhere."""
+    if math.isnan(label):
+        return 0.0
+    if loss == SQUARED:
+        return 2.0 * (margin - label)
+    if loss == LOGISTIC:
+        return -label / (1.0 + math.exp(label * margin))
+    return -label if label * margin < 1.0 else 0.0
+
+
+@jit
+def value_of(loss, margin, label):
+    """The loss itself; NaN where the label is missing."""
+    if loss == SQUARED:
+        return (margin - label) ** 2
+    if loss == LOGISTIC:
+        return max(0.0, -label * margin) + math.log1p(math.exp(-abs(label * margin)))
+    return max(0.0, 1.0 - label * margin)
+
+
+@jit
+def proximal_slope(loss, a, c, label):
+    """``s = l'(m, y)`` where ``m = (a - s) / c``: the scalar that DOKL's exact update comes down to."""
+    if math.isnan(label):
+        return 0.0
+    if loss == SQUARED:
+        return 2.0 * (a - c * label) / (c + 2.0)
+    if loss == HINGE:
+        return label * min(0.0, max(-1.0, label * a - c))
+    # Logistic. With u = y m the equation is c u - y a - 1/(1 + e^u) = 0, increasing in u, its root in [ya/c, (ya+1)/c].
+    target = label * a
+    low, high = target / c, (target + 1.0) / c
+    u = 0.5 * (low + high)
+    for _ in range(100):
+        p = 1.0 / (1.0 + math.exp(u))
+        residual = c * u - target - p
+        if residual > 0.0:
+            high = u
+        else:
+            low = u
+        newton = u - residual / (c + p * (1.0 - p))
+        following = newton if low <= newton <= high else 0.5 * (low + high)
+        if abs(following - u) <= 2e-16 * abs(u):
+            u = following
+            break
+        u = following
+    return -label / (1.0 + math.exp(u))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Learners
+# --------------------------------------------------------------------------------------------------------------------
+
+
+@jit
+def linearized_row(weights, duals, disagreement, at, phi, phi_at, size, slope, shrink, rho, gain):
+    """ODKLA: theta <- theta - gain [slope phi + shrink theta + rho g + gamma], gain = 1/(eta + 2 rho d)."""
+    slope, shrink, rho, gain = splat(slope), splat(shrink), splat(rho), splat(gain)
+    for k in range(0, size, width_of(weights)):
+        theta = load(weights, at + k)
+        gradient = slope * load(phi, phi_at + k) + shrink * theta
+        pull = rho * load(disagreement, at + k) + load(duals, at + k)
+        store(weights, at + k, theta - gain * (gradient + pull))
+
+
+@jit
+def proximal_row(
+    weights, duals, disagreement, broadcast, at, phi, phi_at, size, label, loss, eta, rho, degree, shrink, v
+):
+    """DOKL: theta <- (v - s phi)/c with v = eta theta + rho (2 d theta-hat - g) - gamma; ``v`` is room to work in."""
+    real = weights.dtype.type
+    width = width_of(weights)
+    twice = real(2.0) * degree
+    curvature = eta + twice * rho + shrink
+    eta, rho, twice = splat(eta), splat(rho), splat(twice)
+    for k in range(0, size, width):
+        together = twice * load(broadcast, at + k) - load(disagreement, at + k)
+        store(v, k, eta * load(weights, at + k) + rho * together - load(duals, at + k))
+    slope = splat(real(proximal_slope(loss, dot_row(phi, phi_at, v, 0, size), curvature, label)))
+    inverse = splat(real(1.0) / curvature)
+    for k in range(0, size, width):
+        store(weights, at + k, (load(v, k) - slope * load(phi, phi_at + k)) * inverse)
+
+
+@jit
+def descend_row(weights, at, phi, phi_at, size, slope, shrink, step):
+    """Gradient step: theta <- theta - step [slope phi + shrink theta]."""
+    slope, shrink, step = splat(slope), splat(shrink), splat(step)
+    for k in range(0, size, width_of(weights)):
+        theta = load(weights, at + k)
+        store(weights, at + k, theta - step * (slope * load(phi, phi_at + k) + shrink * theta))
+
+
+@jit
+def combine_descend_row(weights, at, mixing, pull, phi, phi_at, size, slope, shrink, step):
+    """Combine, then adapt, in one pass: psi = theta + mixing * pull, theta <- psi - step [slope phi + shrink psi]."""
+    mixing, slope, shrink, step = splat(mixing), splat(slope), splat(shrink), splat(step)
+    for k in range(0, size, width_of(weights)):
+        psi = load(weights, at + k) + mixing * load(pull, at + k)
+        store(weights, at + k, psi - step * (slope * load(phi, phi_at + k) + shrink * psi))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The ladder
+# --------------------------------------------------------------------------------------------------------------------
+
+
+@jit
+def step_row(
+    algorithm, loss, label, margin, rate, rho, shrink, mixing, degree,
+    weights, duals, pull, said, at, phi, phi_at, size, spare,
+):  # fmt: skip
+    """Step 2: learn from a sample whose prediction was ``margin``."""
+    real = weights.dtype.type
+    if algorithm == LINEARIZED:
+        slope = real(slope_of(loss, margin, label))
+        gain = real(1.0) / (rate + real(2.0) * rho * degree)
+        linearized_row(weights, duals, pull, at, phi, phi_at, size, slope, shrink, rho, gain)
+    elif algorithm == PROXIMAL:
+        proximal_row(
+            weights, duals, pull, said, at, phi, phi_at, size, label, loss, rate, rho, degree, shrink, spare
+        )  # fmt: skip
+    elif algorithm == COMBINE_THEN_ADAPT:
+        combined = margin + mixing * dot_row(pull, at, phi, phi_at, size)
+        slope = real(slope_of(loss, combined, label))
+        combine_descend_row(weights, at, mixing, pull, phi, phi_at, size, slope, shrink, rate)
+    else:
+        slope = real(slope_of(loss, margin, label))
+        descend_row(weights, at, phi, phi_at, size, slope, shrink, rate)
+
+
+@jit
+def pull_row(algorithm, broadcast, at, neighbours, combination, start, stop, pull, size):
+    """Step 4: take from the replicas what the learner will need, the disagreement or the mixture."""
+    if algorithm == LINEARIZED or algorithm == PROXIMAL:
+        disagree_row(broadcast, at, neighbours, start, stop, pull, size)
+    elif algorithm != LOCAL:
+        mix_row(broadcast, at, neighbours, combination, start, stop, pull, size)
+
+
+@jit
+def answer_row(algorithm, weights, duals, at, rho, mixing, pull, size):
+    """Step 5: move the dual, or combine, by what was just heard."""
+    if algorithm == LINEARIZED or algorithm == PROXIMAL:
+        add_row(duals, at, rho, pull, at, size)
+    elif algorithm == ADAPT_THEN_COMBINE:
+        add_row(weights, at, mixing, pull, at, size)
