@@ -185,7 +185,7 @@ class Network:
 
     @classmethod
     def complete(cls, n_agents: int) -> Network:
-        """Everybody hears everybody."""
+        """The complete graph: everybody hears everybody."""
         n_agents = _validate.integer("n_agents", n_agents, least=1)
         return cls(n_agents, np.argwhere(np.triu(np.ones((n_agents, n_agents), dtype=bool), 1)))
 
@@ -197,7 +197,7 @@ class Network:
 
     @classmethod
     def path(cls, n_agents: int) -> Network:
-        """A line."""
+        """A path: agents in a line, each beside up to two others."""
         n_agents = _validate.integer("n_agents", n_agents, least=1)
         return cls(n_agents, [(k, k + 1) for k in range(n_agents - 1)])
 

@@ -105,12 +105,12 @@ class Trace:
 
     @property
     def n_rounds(self) -> int:
-        """T."""
+        """Number T of rounds."""
         return int(self.predictions.shape[0])
 
     @property
     def n_agents(self) -> int:
-        """N."""
+        """Number N of agents."""
         return int(self.predictions.shape[1])
 
     @property
@@ -247,7 +247,7 @@ class Trace:
 
     @classmethod
     def load(cls, path: str | Path) -> Trace:
-        """Read what ``save`` wrote."""
+        """Read a trace from a file that ``save`` wrote."""
         path = Path(path)
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:

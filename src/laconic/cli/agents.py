@@ -37,7 +37,7 @@ examples:
 
 
 def add(commands: Commands) -> None:
-    """Add both commands."""
+    """Add the commands ``agent`` and ``up``."""
     parser = commands.add_parser(
         "agent",
         help="run one agent of a site",
@@ -90,7 +90,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 
 
 def run_one(arguments: argparse.Namespace) -> int:
-    """Run an agent."""
+    """Run the command ``agent``."""
     from laconic.cli.words import sentence
     from laconic.deploy.running import logs
     from laconic.deploy.settings.site import Site
@@ -142,7 +142,7 @@ def _wait_for_task(site: Site) -> dict[str, Any] | None:
 
 
 def run_all(arguments: argparse.Namespace) -> int:
-    """Run a site."""
+    """Run the command ``up``."""
     import sys
 
     from laconic.deploy.operations.screen import Screen

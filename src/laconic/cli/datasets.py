@@ -52,7 +52,7 @@ def add(commands: Commands) -> None:
 
 
 def show_list(arguments: argparse.Namespace) -> int:
-    """A line for each set."""
+    """List the data sets, a line each."""
     from laconic import data
     from laconic.data import files
 
@@ -111,7 +111,7 @@ def fetch(arguments: argparse.Namespace) -> int:
 
 
 def _contents(dataset: Dataset) -> list[tuple[str, str]]:
-    """What was read."""
+    """Describe a data set that was loaded."""
     y = dataset.y
     if dataset.classes:
         share = float((y > 0).mean())

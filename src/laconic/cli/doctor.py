@@ -19,7 +19,7 @@ _ROUNDS, _AGENTS, _INPUTS, _FREQUENCIES = 4000, 10, 10, 50
 
 
 def add(commands: Commands) -> None:
-    """Add the command."""
+    """Add the command ``info``."""
     listed = {"info": {"help": "versions, folders, and a test of the engine"}, "doctor": {}}
     for name, options in listed.items():  # two names for one thing; without a help text a name is not listed
         parser = commands.add_parser(name, **options, **describe(_ABOUT, _EXAMPLES))

@@ -60,7 +60,7 @@ def describe(about: str, examples: str) -> dict[str, Any]:
 
 
 def number(text: str) -> float:
-    """A number."""
+    """Parse an option that takes a number."""
     try:
         return float(text)
     except ValueError:
@@ -68,7 +68,7 @@ def number(text: str) -> float:
 
 
 def whole(text: str) -> int:
-    """A whole number."""
+    """Parse an option that takes a whole number."""
     try:
         return int(text)
     except ValueError:
@@ -115,7 +115,7 @@ def _complaint(known: list[str], got: str) -> str:
 
 
 def add_data_dir(parser: Any) -> None:
-    """Where raw files lie."""
+    """Add ``--data-dir``, the folder of raw data files."""
     parser.add_argument(
         "--data-dir",
         metavar="DIR",

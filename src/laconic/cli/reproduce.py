@@ -23,7 +23,7 @@ examples:
 
 
 def add(commands: Commands) -> None:
-    """Add the command."""
+    """Add the command ``reproduce``."""
     parser = commands.add_parser(
         "reproduce",
         help="run the paper's experiments",
@@ -64,7 +64,7 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do it."""
+    """Run the command ``reproduce``."""
     out = Path(arguments.out).expanduser()
     if out.exists() and not out.is_dir():
         raise ValueError(f"--out must name a folder, and {arguments.out!r} is a file.")

@@ -63,7 +63,7 @@ class Result:
         }
 
     def _silence(self) -> str:
-        """Why nothing was sent."""
+        """The reason why nothing was sent, in words."""
         channel = self.learner.channel
         if channel is None or not len(self.stream.network.edges):
             return "Nothing was sent: " + ("Local never speaks." if channel is None else "there is nobody to hear it.")

@@ -24,7 +24,7 @@ examples:
 
 
 def add(commands: Commands) -> None:
-    """Add the command."""
+    """Add the command ``run``."""
     parser = commands.add_parser(
         "run", help="run a learner on data", usage="laconic run [DATA] [option ...]", **describe(_ABOUT, _EXAMPLES)
     )
@@ -69,7 +69,7 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do it."""
+    """Run the command ``run``."""
     import dataclasses
 
     from laconic.cli.inputs import prepare

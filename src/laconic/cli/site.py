@@ -33,7 +33,7 @@ examples:
 
 
 def add(commands: Commands) -> None:
-    """Add both commands."""
+    """Add the commands ``init`` and ``certs``."""
     parser = commands.add_parser(
         "init", help="write a site.toml to start from", **describe(_ABOUT_INIT, _EXAMPLES_INIT)
     )

@@ -28,7 +28,7 @@ examples:
 
 
 def add(commands: Commands) -> None:
-    """Add the command."""
+    """Add the command ``tune``."""
     parser = commands.add_parser(
         "tune", help="find the best step sizes", usage="laconic tune [DATA] [option ...]", **describe(_ABOUT, _EXAMPLES)
     )
@@ -53,7 +53,7 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do it."""
+    """Run the command ``tune``."""
     from tqdm import tqdm
 
     from laconic.cli.inputs import prepare

@@ -56,7 +56,7 @@ class _LoneAgent:
         self._forget()
 
     def _forget(self) -> None:
-        """Start without any labels."""
+        """Begin with no classes seen."""
         raise NotImplementedError
 
     def _begin(self, n_inputs: int) -> Solo:
@@ -68,7 +68,7 @@ class _LoneAgent:
         return self._agent
 
     def _show(self, agent: Solo, x: Mapping[Hashable, Any]) -> None:
-        """Put ``x`` before the agent."""
+        """Write the features of ``x`` into the agent's sample."""
         if not self._records.fill(x, agent.sample):
             self._records.admit(x)
             agent.use(self._records.features)

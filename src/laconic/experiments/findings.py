@@ -57,7 +57,7 @@ def within_tolerance(algorithm: str, deviation: float) -> bool:
 
 
 def shows(results: Results) -> list[Finding]:
-    """What the numbers say."""
+    """The conclusions that follow from the results, as sentences."""
     scores = mean_and_spread(results.get("rows", []), "mse")
     found = [
         _agreement(results),
@@ -77,7 +77,7 @@ def shows(results: Results) -> list[Finding]:
 
 
 def limits(results: Results) -> list[Finding]:
-    """What the numbers do not say."""
+    """The limits of the results, as sentences."""
     found = [_hindsight(results), _edges(results), _few(results), _incomplete(results), _unmeasured()]
     return [finding for finding in found if finding is not None]
 

@@ -27,7 +27,7 @@ class Pieces:
         folder.mkdir(parents=True, exist_ok=True)
 
     def value(self, name: str, key: Key, compute: Callable[[], Any]) -> Any:
-        """A piece of plain JSON."""
+        """Compute a JSON value, or read it if it was computed before."""
         path = self.folder / f"{name}.json"
         kept = _read(path)
         if kept is not None and kept.get("key") == _plain(key):
@@ -46,7 +46,7 @@ class Pieces:
         return self.folder / f"{name}.npz"
 
     def trace(self, name: str) -> Trace:
-        """A kept trace."""
+        """Load the trace of that name."""
         return Trace.load(self.trace_path(name))
 
     def keep_trace(self, name: str, trace: Trace) -> None:

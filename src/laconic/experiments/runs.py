@@ -54,7 +54,7 @@ class Scope:
         return {"set": setting.name, "protocol": self.protocol, "max_rows": self.max_rows, **more}
 
     def stream(self, setting: Setting, seed: int, partition: str = "shuffled") -> Stream:
-        """The data of one run."""
+        """Load and partition the data of one run."""
         return make_stream(
             setting,
             seed,
@@ -201,7 +201,7 @@ def _least_squares(pieces: Pieces, plan: Scope, setting: Setting, partition: str
 
 
 def trace_name(setting: Setting, partition: str, name: str, seed: int) -> str:
-    """Where a run is kept."""
+    """The name of the file that keeps a run's trace."""
     return f"traces/{setting.name}/{_slug(partition)}/{_slug(name)}-seed{seed}"
 
 

@@ -67,7 +67,7 @@ class Tuning:
         return any(self.steps[name] in (values[0], values[-1]) for name, values in self.axes.items())
 
     def to_json(self) -> dict[str, Any]:
-        """Plain lists and numbers."""
+        """The tuning as JSON-compatible values."""
         points = [[*point, score if np.isfinite(score) else None] for point, score in self.table.items()]
         return {
             "method": self.method,

@@ -97,12 +97,12 @@ def symbol(step: str) -> str:
 
 
 def steps(chosen: Mapping[str, float]) -> str:
-    """Steps with their letters."""
+    """Step sizes with their Greek letters."""
     return ", ".join(f"{symbol(name)} = {number(value)}" for name, value in chosen.items())
 
 
 def title(name: str) -> str:
-    """The title of a set."""
+    """The title of a data set."""
     return SETTINGS[name].title if name in SETTINGS else name
 
 

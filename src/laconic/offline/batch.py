@@ -65,7 +65,7 @@ class BatchRun:
 
     @property
     def iterations(self) -> int:
-        """K."""
+        """Number K of iterations."""
         return len(self.objective)
 
     @property

@@ -65,7 +65,7 @@ class SquaredShare(Share):
         return self.square(theta)
 
     def minimise(self, theta: Array, pull: Array) -> Array:
-        """The closed form."""
+        """The minimiser, in closed form."""
         from scipy.linalg import cho_factor, cho_solve
 
         if self._factor is None:

@@ -1,4 +1,4 @@
-"""A picture of a network."""
+"""Drawing of networks."""
 
 from __future__ import annotations
 

@@ -56,11 +56,11 @@ class Caretaker:
         self._thread.start()
 
     def look(self) -> None:
-        """There is a new connection."""
+        """Note that there is a new connection to adjust."""
         self._wake.set()
 
     def close(self) -> None:
-        """End."""
+        """Stop the thread."""
         self._closed = True
         self._wake.set()
         self._thread.join()

@@ -72,7 +72,7 @@ class Screen:
             self.write(f"{text if self.form == 'json' else _short(fields)}\n")
 
     def gone(self, name: str) -> None:
-        """An agent's process is gone."""
+        """Show that an agent's process has ended."""
         self._here.discard(name)
         self._stale = True
 
@@ -100,11 +100,11 @@ class Screen:
         return len(text)
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Flush the screen."""
         self._stream.flush()
 
     def isatty(self) -> bool:
-        """Whether somebody looks."""
+        """Whether the screen is a terminal."""
         return self.live
 
     def pause(self) -> float:

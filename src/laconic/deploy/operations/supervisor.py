@@ -36,7 +36,7 @@ class _Said(NamedTuple):
 
 
 class _Died(NamedTuple):
-    """A process is gone."""
+    """A process has ended."""
 
     process: subprocess.Popen[bytes]
 
@@ -142,7 +142,7 @@ class Supervisor:
         if child is None:
             return
         if isinstance(news, _Died):
-            self._bury(child)
+            self._on_exit(child)
             return
         fields = _fields(news.line)
         if fields is not None and fields["event"] in ("started", "loaded"):
@@ -154,7 +154,7 @@ class Supervisor:
         return self._children if self._spare is None else [*self._children, self._spare]
 
     def _places(self) -> int:
-        """How many more may start now."""
+        """How many more processes may start now."""
         now = time.monotonic()
         return self._at_once - sum(child.starting and now - child.since < _PATIENCE for child in self._all())
 
@@ -206,13 +206,14 @@ class Supervisor:
             )
         except OSError as error:  # no memory or no process left, perhaps for a moment
             _log.error("cannot start", extra={"who": child.name, "why": str(error)})
-            self._again(child)
+            self._restart(child)
             return
         child.starting = True
         # Reads until the pipe ends, so it ends with its process.
         threading.Thread(target=_read, args=(child.process, self._news), daemon=True).start()
 
-    def _bury(self, child: _Child) -> None:
+    def _on_exit(self, child: _Child) -> None:
+        """Note that the process of a child has ended, and start it again unless that was for good."""
         process, child.process, child.starting = child.process, None, False
         assert process is not None
         code = process.wait()
@@ -228,9 +229,9 @@ class Supervisor:
             say = _log.info if code == ENDED else _log.error
             say("ended", extra={"who": child.name, "why": _FINAL[code]})
             return
-        self._again(child, _cause(code))
+        self._restart(child, _cause(code))
 
-    def _again(self, child: _Child, cause: str = "") -> None:
+    def _restart(self, child: _Child, cause: str = "") -> None:
         """Start it again: at once, or after a pause if it keeps dying."""
         now = time.monotonic()
         if now - child.since > _STEADY:

@@ -27,16 +27,16 @@ _BARE = re.compile(r"[^\s\"'=\x00-\x1f\x7f-\x9f]+")
 
 
 class Stream(Protocol):
-    """What lines are written to."""
+    """A text stream that log lines are written to."""
 
     def write(self, text: str, /) -> int:
-        """Write."""
+        """Write text to the stream."""
 
     def flush(self) -> None:
-        """Hold nothing back."""
+        """Flush the stream."""
 
     def isatty(self) -> bool:
-        """Whether somebody looks."""
+        """Whether the stream is a terminal."""
 
 
 class Json(logging.Formatter):

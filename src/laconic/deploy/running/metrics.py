@@ -175,7 +175,7 @@ class Server:
         self.port = int(self._server.server_port)
 
     def close(self) -> None:
-        """Serve no more."""
+        """Close the metrics server."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()

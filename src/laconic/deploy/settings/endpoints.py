@@ -25,7 +25,7 @@ class Endpoint(str):
 
     @property
     def protocol(self) -> str:
-        """What is spoken there."""
+        """The transport protocol of the endpoint."""
         return self.partition("/")[0]
 
     @property
@@ -35,7 +35,7 @@ class Endpoint(str):
 
     @property
     def port(self) -> int:
-        """The port."""
+        """The port number of the endpoint."""
         return int(self.rpartition(":")[2])
 
     @property

@@ -92,7 +92,7 @@ class Section:
         return value
 
     def choice(self, key: str, allowed: Collection[str], default: Any = REQUIRED) -> Any:
-        """One of some words."""
+        """The value of a key that must be one of ``allowed``."""
         value = self.take(key, default)
         if key not in self.values:
             return value
@@ -109,7 +109,7 @@ class Section:
         return value
 
     def identifier(self, key: str, default: Any = REQUIRED) -> Any:
-        """A name, see ``check_name``."""
+        """The value of a key that must be a name: see ``check_name``."""
         value = self.take(key, default)
         if key in self.values:
             with self.blame():
@@ -117,14 +117,14 @@ class Section:
         return value
 
     def flag(self, key: str, default: bool = False) -> bool:
-        """True or false."""
+        """The boolean value of a key."""
         value = self.take(key, default)
         if not isinstance(value, bool):
             raise self.wrong(f"{key} must be true or false, got {value!r}.")
         return value
 
     def texts(self, key: str, default: Any = REQUIRED) -> Any:
-        """A list of different words."""
+        """The value of a key that must be a list of different strings."""
         value = self.take(key, default)
         if key not in self.values:
             return value

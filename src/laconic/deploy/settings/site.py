@@ -188,7 +188,7 @@ class Site:
         return self.learning.learner()
 
     def network(self) -> Network:
-        """Who hears whom."""
+        """The network of the site's agents."""
         index = {name: k for k, name in enumerate(self.names)}
         return Network(self.n_agents, [(index[a], index[b]) for a, b in self.edges], self.names)
 

@@ -43,12 +43,12 @@ class SourceSettings:
 @final
 @dataclass(frozen=True)
 class StdinSettings(SourceSettings):
-    """Standard input."""
+    """Settings of a source that reads standard input."""
 
     kind = "stdin"
 
     def open(self, reader: Reader, label: str, session: Any = None) -> Source:
-        """See ``SourceSettings.open``."""
+        """Open the source; see ``SourceSettings.open``."""
         from laconic.deploy.sources.text import StdinSource
 
         return StdinSource(reader, label, self.buffer)
@@ -57,7 +57,7 @@ class StdinSettings(SourceSettings):
 @final
 @dataclass(frozen=True)
 class FileSettings(SourceSettings):
-    """A file to replay."""
+    """Settings of a source that replays a file."""
 
     kind = "file"
 
@@ -66,7 +66,7 @@ class FileSettings(SourceSettings):
     loop: bool
 
     def open(self, reader: Reader, label: str, session: Any = None) -> Source:
-        """See ``SourceSettings.open``."""
+        """Open the source; see ``SourceSettings.open``."""
         from laconic.deploy.sources.text import FileSource
 
         return FileSource(reader, label, self.buffer, path=self.path, rate=self.rate, loop=self.loop)
@@ -75,14 +75,14 @@ class FileSettings(SourceSettings):
 @final
 @dataclass(frozen=True)
 class ZenohSettings(SourceSettings):
-    """A zenoh key."""
+    """Settings of a source that subscribes to a zenoh key."""
 
     kind = "zenoh"
 
     key: str
 
     def open(self, reader: Reader, label: str, session: Any = None) -> Source:
-        """See ``SourceSettings.open``."""
+        """Open the source; see ``SourceSettings.open``."""
         from laconic.deploy.sources.zenoh import ZenohSource
 
         if session is None:
@@ -93,7 +93,7 @@ class ZenohSettings(SourceSettings):
 @final
 @dataclass(frozen=True)
 class MqttSettings(SourceSettings):
-    """An MQTT topic."""
+    """Settings of a source that subscribes to an MQTT topic."""
 
     kind = "mqtt"
 
@@ -107,7 +107,7 @@ class MqttSettings(SourceSettings):
     qos: int
 
     def open(self, reader: Reader, label: str, session: Any = None) -> Source:
-        """See ``SourceSettings.open``."""
+        """Open the source; see ``SourceSettings.open``."""
         from laconic.deploy.sources.mqtt import MqttSource
 
         return MqttSource(

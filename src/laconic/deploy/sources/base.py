@@ -178,7 +178,7 @@ class Source(ABC):
             self._log(logging.WARNING, "sample lost", count=n, why="they come faster than they are learned from")
 
     def _end(self) -> None:
-        """No more will come."""
+        """Close the source."""
         with self._room:
             self._over = True
         self._wake()
