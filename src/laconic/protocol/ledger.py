@@ -71,6 +71,7 @@ class Ledger:
     def listen_to(self, live: tuple[int, ...], combination: tuple[float, ...]) -> None:
         """Hear these neighbours from now on, each with its combination weight a_ij."""
         self._live = np.array(live, dtype=np.int64)
+        self._bounds = np.array([0, len(live)])
         self._combination = np.array(combination, dtype=self.dtype)
         self.numbers[single.DEGREE] = len(live)
 
@@ -123,7 +124,7 @@ class Ledger:
 
     def listen(self) -> None:
         """Steps 4 and 5: take in what the replicas say, move the dual, add to the sums."""
-        single.listen_one(self._live, self._combination, self.rows, self.sums, self.numbers, self._codes)
+        single.listen_one(self._bounds, self._live, self._combination, self.rows, self.sums, self.numbers, self._codes)
 
     def hear(self, index: int, statement: Statement, late: float) -> bool:
         """Change a replica by what was said; ``late`` rounds of the old one are in its sum by mistake.
