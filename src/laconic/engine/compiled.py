@@ -64,7 +64,7 @@ def aligned(n_rows: int, length: int, dtype: Any) -> Array:
 
 
 def map_features(features: RandomFeatures, X: Array, dtype: Any = np.float64) -> Array:
-    """Phi of each row of ``X`` (n, d), padded to whole vectors: the bits that a simulated or running agent computes."""
+    """phi of each row of ``X`` (n, d), padded to whole vectors: the bits that a simulated or running agent computes."""
     dtype = np.dtype(dtype)
     rows = np.ascontiguousarray(X, dtype=dtype)
     frequencies = padded(features.frequencies.T, dtype)

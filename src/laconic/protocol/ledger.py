@@ -177,7 +177,7 @@ class Ledger:
         return gap
 
     def settle(self, shares: list[Array]) -> None:
-        """Gamma <- rho times the sum of the live edges' shares: the dual from its definition."""
+        """gamma <- rho times the sum of the live edges' shares: the dual from its definition."""
         if self.has_duals:
             rho = float(self.numbers[single.RHO])
             total = np.zeros(self.n_features)
