@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from raw_data import FOLDER
 
 import laconic as lc
 from laconic import data
@@ -21,11 +22,6 @@ from laconic.cli.options import Parser, add_stream_options
 from laconic.cli.reproduce import summary
 from laconic.experiments.settings import SETTINGS
 from laconic.experiments.streams import make_stream
-
-FOLDER = Path(os.environ.get("LACONIC_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
-needs_data = pytest.mark.skipif(
-    not (FOLDER / "airquality" / "AirQualityUCI.csv").exists(), reason=f"the raw data sets are not in {FOLDER}"
-)
 
 
 @pytest.fixture(autouse=True)
@@ -473,7 +469,7 @@ def test_info_knows_names_and_files(files, capsys):
     assert "nothing to fetch" in run(capsys, "data", "fetch", "synthetic")[0]
 
 
-@needs_data
+@pytest.mark.data
 def test_list_counts_inputs_rightly(capsys):
     screen, _ = run(capsys, "data", "list", "--data-dir", FOLDER)
     for line in screen.split("\n\n")[0].split("\n")[1:]:
@@ -492,7 +488,7 @@ def arguments(*words):
     return parser.parse_args(words)
 
 
-@needs_data
+@pytest.mark.data
 def test_the_papers_sets_run_as_the_paper_runs_them():
     source = prepare(arguments("air-quality", "--data-dir", str(FOLDER)), None)
     assert source.setting == SETTINGS["air-quality"]
@@ -506,7 +502,7 @@ def test_the_papers_sets_run_as_the_paper_runs_them():
     assert source.bandwidth_from == "the median distance of two inputs"
 
 
-@needs_data
+@pytest.mark.data
 def test_reproduce_leaves_a_report_and_prints_a_summary(tmp_path, capsys):
     words = "reproduce --out again --set air-quality --algorithm ODKLA,Local --seeds 1 --quick --no-progress"
     screen, err = run(capsys, *words.split(), "--data-dir", FOLDER)

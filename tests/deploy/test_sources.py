@@ -335,13 +335,35 @@ def test_a_file_waits_for_whoever_learns(tmp_path):
     assert gathered.all() == [] and gathered.source.counts["lost"] == 0
 
 
-def test_a_replay_keeps_its_rate(tmp_path):
-    import time
+class Clock:
+    """Time that passes only while somebody waits."""
 
-    begin = time.monotonic()
-    gathered = replay(tmp_path, "1,2,3\n4,5,6\n" * 3, rate=50.0)
-    assert len(gathered.all()) == 6
-    assert time.monotonic() - begin >= 5 / 50
+    def __init__(self):
+        self.now, self.waits = 0.0, []
+
+    def monotonic(self):
+        return self.now
+
+    def wait(self, seconds):
+        self.waits.append(seconds)
+        self.now += seconds
+        return False
+
+    def is_set(self):
+        return False
+
+    def set(self):
+        pass
+
+
+def test_a_replay_keeps_its_rate(tmp_path, monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr("laconic.deploy.sources.text.time", clock)
+    (tmp_path / "samples").write_text("1,2,3\n4,5,6\n" * 3)
+    source = FileSource(Reader(2), "kitchen", path=tmp_path / "samples", rate=50.0)
+    source._stop = clock
+    assert len(Gathered(source).all()) == 6
+    assert clock.waits == pytest.approx([0.0] + [1 / 50] * 5)
 
 
 def test_a_slow_replay_can_be_closed_at_once(tmp_path):
@@ -495,20 +517,17 @@ def sessions():
 
 
 def test_samples_come_by_a_zenoh_key(sessions):
+    import zenoh
+
     here, there = sessions
     site = Site.parse('[model]\nn_inputs = 2\n[agents.kitchen]\nlisten = "tcp/127.0.0.1:7447"\n')
     source = site.source("kitchen", here)
     gathered = Gathered(source)
-    while source.next() is None:  # until word of the subscription has come to the other side
-        there.put("site/kitchen/sample", b"[0, 0, -1]")
-        try:
-            gathered.events.get(timeout=0.05)
-        except queue.Empty:
-            continue
-    import zenoh
-
-    def send(data, **options):
-        there.put("site/kitchen/sample", data, congestion_control=zenoh.CongestionControl.BLOCK, **options)
+    matching = queue.SimpleQueue()
+    publisher = there.declare_publisher("site/kitchen/sample", congestion_control=zenoh.CongestionControl.BLOCK)
+    publisher.declare_matching_listener(lambda status: matching.put(status.matching))
+    assert publisher.matching_status.matching or matching.get(timeout=LONG)
+    send = publisher.put
 
     send(b'{"x": [1, 2], "y": 3}', encoding="application/cbor")  # which is not true
     there.put("site/hall/sample", b"[9, 9, 9]")
@@ -516,10 +535,7 @@ def test_samples_come_by_a_zenoh_key(sessions):
     send(b"")
     send(cbor2.dumps({"x": [4, 5], "y": 6}))
     send(b"[7, 8, 9]", encoding="application/json")
-    samples = []
-    while len(samples) < 3:
-        samples += [sample for sample in gathered.take(1) if sample.y != -1]
-    assert values(samples) == [*GOOD, (7, 8, 9)]
+    assert values(gathered.take(3)) == [*GOOD, (7, 8, 9)]
     assert source.counts["dropped"] == 2 and source.counts["lost"] == 0 and not source.ended
     source.close()
     assert source.ended

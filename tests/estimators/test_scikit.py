@@ -4,12 +4,12 @@ import os
 import pickle
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from conftest import LEARNERS, make_learner
+from raw_data import find_raw
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, make_friedman1
 from sklearn.exceptions import NotFittedError
@@ -25,7 +25,6 @@ import laconic as lc
 from laconic.estimators.dealing import deal, passes
 from laconic.estimators.solo import ALONE, Solo
 
-FOLDER = Path(os.environ.get("LACONIC_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 Regressor, Classifier = lc.DecentralizedKernelRegressor, lc.DecentralizedKernelClassifier
 
 
@@ -347,11 +346,9 @@ def test_regression_out_of_the_box_beats_stochastic_gradients(n_agents):
     assert ours > usual.fit(X, y).score(X_test, y_test)
 
 
+@pytest.mark.data
 def test_real_data_when_it_is_there():
-    file = FOLDER / "extra" / "Folds5x2_pp.csv"
-    if not file.exists():
-        pytest.skip(f"{file.name} is not in {FOLDER}")
-    rows = np.loadtxt(file, delimiter=",", skiprows=1)
+    rows = np.loadtxt(find_raw("Folds5x2_pp.csv"), delimiter=",", skiprows=1)
     X, X_test, y, y_test = train_test_split(rows[:, :-1], rows[:, -1], random_state=0)
     model = make_pipeline(StandardScaler(), Regressor(random_state=0)).fit(X, y)
     assert model.score(X_test, y_test) > 0.935

@@ -1,14 +1,13 @@
 """Batch learning and recursive least squares, against dense solves and ADMM in its long form."""
 
 import math
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import NETWORKS, make_stream
+from raw_data import find_raw
 
 import laconic as lc
 from laconic.engine import least_squares
@@ -16,7 +15,6 @@ from laconic.engine.compiled import aligned, map_features
 from laconic.offline import rls
 from laconic.offline.shares import LogisticShare
 
-FOLDER = Path(os.environ.get("LACONIC_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 GRAPHS = ("path", "ring", "star", "complete", "random")
 
 
@@ -427,6 +425,7 @@ def test_bad_least_squares_input_is_named(features, options, sentence):
         lc.offline.recursive_least_squares(features, **{"X": X, "y": y, "centralised": True, **options})
 
 
+@pytest.mark.data
 @pytest.mark.parametrize(
     ("file", "n_agents", "bandwidth", "references"),
     [
@@ -439,10 +438,7 @@ def test_bad_least_squares_input_is_named(features, options, sentence):
 def test_the_reference_figures_are_met_on_the_prepared_sets(file, n_agents, bandwidth, references):
     from scipy.io import loadmat
 
-    found = sorted(FOLDER.glob(f"*/{file}"))
-    if not found:
-        pytest.skip(f"{file} is not in {FOLDER}")
-    stored = loadmat(found[0])
+    stored = loadmat(find_raw(file))
     X, y = stored["X"].T, stored["y"].ravel()
     n_rounds = len(y) // n_agents
     errors = []
