@@ -90,6 +90,7 @@ def test_the_papers_sets_run_as_the_paper_runs_them():
     assert source.bandwidth_from == "the median distance of two inputs"
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_reproduce_leaves_a_report_and_prints_a_summary(tmp_path, capsys):
     words = "reproduce --out again --set air-quality --algorithm ODKLA,Local --seeds 1 --quick --no-progress"

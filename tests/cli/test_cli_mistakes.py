@@ -107,6 +107,7 @@ def test_missing_rows_are_dropped_when_asked_for(files, capsys):
     assert "3 rows" in screen and err == "laconic: holes.csv: dropped 1 of 4 rows with missing or infinite cells.\n"
 
 
+@pytest.mark.sockets
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 def test_without_a_connection_it_says_which_file_to_put_where(capsys, monkeypatch, tmp_path):
     for name in ("HTTPS_PROXY", "https_proxy"):

@@ -10,7 +10,7 @@ from scipy.io import loadmat
 
 from laconic import data
 
-pytestmark = pytest.mark.data
+pytestmark = [pytest.mark.data, pytest.mark.slow]
 
 
 def load(name, **options):

@@ -332,6 +332,7 @@ def opened(way, place, agent, ca, **more):
     return zenoh.open(config)
 
 
+@pytest.mark.sockets
 def test_zenoh_lets_in_whom_the_authority_vouches_for(file, tmp_path):
     import zenoh
 

@@ -92,6 +92,7 @@ def test_samples_come_by_an_mqtt_topic(broker, logged):
     assert source.ended
 
 
+@pytest.mark.slow
 def test_a_broker_may_come_late_and_go_and_come_back(broker, logged):
     source = MqttSource(Reader(2), "kitchen", host="127.0.0.1", port=broker.port, topic="rooms/+")
     gathered = Gathered(source)

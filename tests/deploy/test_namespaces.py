@@ -6,7 +6,13 @@ from laconic.testing.hosted import agents, write_site
 from laconic.testing.hosts import Hosts, Unavailable, run
 from laconic.testing.watch import Watch
 
-pytestmark = [pytest.mark.namespaces, pytest.mark.sockets, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.namespaces,
+    pytest.mark.sockets,
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.usefixtures("compiled"),
+]
 
 NAMES = ("attic", "hall", "kitchen")
 SLOT = 0.05

@@ -102,6 +102,7 @@ print(trace.mse()[-1].hex(), sum(stats.cache_hits.values()), sum(stats.cache_mis
 """
 
 
+@pytest.mark.slow
 def test_a_second_process_compiles_nothing_and_gets_the_same_bits(tmp_path):
     env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     runs = [

@@ -49,6 +49,7 @@ OPTIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @pytest.mark.parametrize("face", [Regressor, Classifier])
 def test_passes_every_check_of_scikit_learn(face, options):
@@ -58,6 +59,7 @@ def test_passes_every_check_of_scikit_learn(face, options):
     assert {r["check_name"] for r in results if r["status"] != "passed"} <= {"check_array_api_input"}
 
 
+@pytest.mark.slow
 def test_passes_the_check_that_needs_another_environment():
     program = """
 import laconic as lc
@@ -336,6 +338,7 @@ def test_constant_labels_are_predicted():
     np.testing.assert_allclose(Regressor().fit(X, np.full(60, 7.5)).predict(X), 7.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_agents", [1, 5, 20])
 def test_regression_out_of_the_box_beats_stochastic_gradients(n_agents):
     X, y = make_friedman1(4000, noise=1.0, random_state=0)

@@ -40,6 +40,7 @@ WINNERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize("name", WINNERS)
 def test_final_errors_are_near_the_reference_points(name):
@@ -60,6 +61,7 @@ def test_final_errors_are_near_the_reference_points(name):
         assert np.mean(values) == pytest.approx(tables.REFERENCE[method][name], rel=margin), method
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize("name", SETTINGS)
 def test_the_printed_steps_diverge_and_their_inverse_does_not(name):

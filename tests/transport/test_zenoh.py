@@ -14,6 +14,8 @@ from laconic.transport import Connected, Disconnected, Received
 from laconic.transport.zenoh import ZenohLink, load_zenoh
 from laconic.transport.zenoh_settings import endpoints_to_connect, session_settings
 
+pytestmark = pytest.mark.sockets
+
 
 @pytest.fixture
 def site():
