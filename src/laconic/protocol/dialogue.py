@@ -50,7 +50,7 @@ class Backup(NamedTuple):
 
 @final
 class Dialogue:
-    """See the module."""
+    """One agent's conversations with its neighbours, without I/O: bytes and events in, answers out."""
 
     def __init__(self, name: str, lockstep: bool, ledger: Ledger, wire: Wire) -> None:
         self.name, self.lockstep = name, lockstep

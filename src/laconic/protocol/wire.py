@@ -151,7 +151,7 @@ class Wire:
     def request(
         self, position: Position, degree: int, to: int, held: Position, epoch: int, whole: bool, confirm: bool
     ) -> bytes:
-        """A question."""
+        """Ask ``to`` for what was missed after ``held``, or for everything."""
         front = struct.pack("<IB", to, _WHOLE * whole | _CONFIRM * confirm) + _varint(epoch)
         return self._seal(Kind.REQUEST, position, degree, front, self._counts(held))
 
@@ -182,7 +182,7 @@ class Wire:
         return self._seal(Kind.SNAPSHOT, position, degree, front, counts, *parts)
 
     def farewell(self, position: Position, degree: int, to: int, epoch: int) -> bytes:
-        """A goodbye."""
+        """Tell ``to`` that its edge is given up."""
         return self._seal(Kind.FAREWELL, position, degree, struct.pack("<I", to), _varint(epoch))
 
     def _numbers(self, row: Array) -> bytes:
