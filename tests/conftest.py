@@ -56,7 +56,23 @@ def pytest_runtest_setup(item):
 
 @pytest.fixture(scope="session")
 def compiled():
-    """Kernels compiled and kept: an agent that compiles for long is given up by its neighbours."""
+    """Kernels are compiled and kept before the first test: see ``pytest_collection_finish``."""
+
+
+def pytest_collection_finish(session):
+    """Compile before the clock of a test runs, if there are tests that cannot wait.
+
+    An agent that compiles is given up by its neighbours, and the command line says that it compiles.
+    """
+    workers = session.config.getoption("numprocesses", None) and not hasattr(session.config, "workerinput")
+    if workers or session.config.option.collectonly:
+        return
+    if any("compiled" in getattr(item, "fixturenames", ()) for item in session.items):
+        compile_kernels()
+
+
+def compile_kernels():
+    """Run each kernel once, in double precision: a simulation, and two agents that talk."""
     features = lc.RandomFeatures.gaussian(n_inputs=2, n_frequencies=4, bandwidth=0.5, seed=0)
     learner = lc.QCODKLA(alpha=0.0, beta=0.5, bits=3)
     lc.simulate(learner, features, lc.Network.ring(2), np.zeros((2, 2, 2)), np.ones((2, 2)))
