@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 import urllib.request
 from pathlib import Path
 
@@ -339,11 +338,12 @@ def test_slots_tick_without_samples_and_replicas_are_exact(tmp_path, run, events
 
 
 class Stall:
-    """A source without samples that holds its agent up once, for some time."""
+    """A source without samples that holds its agent up when it is asked for the n-th time, until it is let go."""
 
-    def __init__(self, at, seconds):
+    def __init__(self, at):
         self.counts = {"dropped": 0, "lost": 0}
-        self.ended, self.asked, self.at, self.seconds = False, 0, at, seconds
+        self.ended, self.asked, self.at = False, 0, at
+        self.holds, self.go = threading.Event(), threading.Event()
 
     def start(self, wake, skip):
         pass
@@ -351,7 +351,8 @@ class Stall:
     def next(self):
         self.asked += 1
         if self.asked == self.at:
-            time.sleep(self.seconds)
+            self.holds.set()
+            assert self.go.wait(WAIT)
 
     def close(self):
         pass
@@ -360,9 +361,14 @@ class Stall:
 @pytest.mark.slow
 def test_on_slots_an_agent_that_was_held_up_asks_where_the_others_are(tmp_path, run, events, monkeypatch):
     monkeypatch.setattr("laconic.deploy.running.driver._AWAY", 0.3)
-    monkeypatch.setattr(Site, "source", lambda self, name, session=None: Stall(20 if name == "bob" else 0, 1.0))
+    sources = {"ada": Stall(None), "bob": Stall(20)}
+    monkeypatch.setattr(Site, "source", lambda self, name, session=None: sources[name])
     house = House(tmp_path, NAMES[:2], site='clock = "slotted"\nslot = 0.02')
     agents = run_all(run, house, progress=0.1)
+    assert sources["bob"].holds.wait(WAIT)
+    held = events("progress", lambda record: record.agent == "ada").round
+    events("progress", lambda record: record.agent == "ada" and record.round >= held + 50)  # a second of slots
+    sources["bob"].go.set()
     away = events("was away")
     assert away.agent == "bob" and away.rounds >= 14
     ticks = events("progress", lambda record: record.agent == "bob").round
