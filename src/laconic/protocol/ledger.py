@@ -198,7 +198,7 @@ class Ledger:
 
     @property
     def weights(self) -> Array:
-        """The model."""
+        """The model theta, without its padding."""
         return self.rows[single.OWN, : self.n_features]
 
     @property
