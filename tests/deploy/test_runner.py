@@ -360,7 +360,7 @@ class Stall:
 
 @pytest.mark.slow
 def test_on_slots_an_agent_that_was_held_up_asks_where_the_others_are(tmp_path, run, events, monkeypatch):
-    monkeypatch.setattr("laconic.deploy.running.driver._AWAY", 0.3)
+    monkeypatch.setattr("laconic.protocol.paces._AWAY", 0.3)
     sources = {"ada": Stall(None), "bob": Stall(20)}
     monkeypatch.setattr(Site, "source", lambda self, name, session=None: sources[name])
     house = House(tmp_path, NAMES[:2], site='clock = "slotted"\nslot = 0.02')

@@ -326,6 +326,7 @@ class Dialogue:
             if neighbour.stage is not Stage.GONE:
                 self._agree(neighbour, snapshot)
             return
+        news = position[:2] > neighbour.position[:2]
         if not self._ahead(neighbour, snapshot) or self._needed(neighbour, snapshot):
             self._adopt(neighbour, snapshot)
         self.learn_degree(neighbour, snapshot.header.degree)
@@ -333,7 +334,7 @@ class Dialogue:
         if snapshot.replica is not None and snapshot.replica_total is not None:
             self._consider(Backup(snapshot.held, snapshot.replica, snapshot.replica_total, position.round))
         if neighbour.stage is not Stage.GONE:
-            self._agree(neighbour, snapshot)
+            self._agree(neighbour, snapshot, news)
         self.hear_held(neighbour)
         self.catch_up(position.round)
         if self.rejoining:
@@ -375,8 +376,8 @@ class Dialogue:
         elif backup.position[:2] > self.position[:2]:
             self.rejoin()  # it stands where it has already been: its memory is old
 
-    def _agree(self, neighbour: Neighbour, snapshot: Snapshot) -> None:
-        """Open or reopen the edge: who leads decides, the other follows."""
+    def _agree(self, neighbour: Neighbour, snapshot: Snapshot, news: bool = False) -> None:
+        """Open or reopen the edge: who leads decides, the other follows; ``news`` if the sender has spoken since."""
         theirs = snapshot.edge
         newer = theirs.epoch > neighbour.epoch or (theirs.epoch == neighbour.epoch and not neighbour.live)
         if theirs.live and newer and (neighbour.leads or theirs.epoch > neighbour.epoch or not neighbour.remembers):
@@ -384,7 +385,10 @@ class Dialogue:
             self.refresh()
             self.ask(neighbour, again=True)  # by which the other learns that its word has arrived
         elif neighbour.leads:
-            if not theirs.live:
+            if neighbour.live and not theirs.live and theirs.epoch < neighbour.epoch and not news:
+                # From before the edge was opened, and overtaken; or the sender has forgotten it. An answer will tell.
+                self.ask(neighbour, whole=True)
+            elif not theirs.live:
                 self.suspend(neighbour, Stage.OPENING)
                 if not self.rejoining:
                     self.tell(neighbour)
