@@ -47,6 +47,27 @@ def mend(agents, one, two):
 
 
 @pytest.mark.parametrize("clock", CLOCKS)
+def test_a_snapshot_from_before_the_edge_was_opened_does_not_suspend_it(clock, features):
+    """Agents that start ask each other first; where messages overtake each other, an answer may come too late."""
+    agents = make_team(puppet(), features, ["ann-ben"], clock=clock)
+    for agent in agents.values():
+        agent.rejoin()
+    said = []
+    while letters := post(agents):
+        said += letters
+        deliver(agents, letters)
+    old = [letter for letter in said if letter[0] == "ann" and kind_of(letter[2]) == "snapshot"]
+    assert len(old) > 1
+    for letter in old:
+        deliver(agents, [letter])
+        assert agents["ben"].edges == {"ann": "live"}
+        assert agents["ben"].ready
+    carry(agents)
+    play(agents, 3)
+    check_invariants(agents)
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
 @pytest.mark.parametrize("channel", [lc.Channel(), THREE_BITS, CHANNELS["both"]], ids=["dense", "3 bits", "both"])
 def test_a_new_edge_begins_with_nothing(channel, clock, features):
     agents = make_team(puppet(channel), features, PATH, clock=clock)
