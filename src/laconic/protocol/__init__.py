@@ -2,7 +2,8 @@
 
 The rooms, from the inside out: ``ledger`` holds the numbers and calls the simulator's kernels; ``neighbour`` is what is
 known of each neighbour and edge; ``wire`` turns messages into bytes and back; ``dialogue`` is the protocol; ``agent``
-is what people use; ``checkpoint`` is its memory on disk.
+is what people use; ``checkpoint`` is its memory on disk; ``pacer``, with its two ``paces``, decides when an agent does
+what, and says so in ``actions``.
 """
 
 from laconic.protocol.agent import Agent, Info, NotReady
