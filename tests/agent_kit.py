@@ -6,7 +6,6 @@ import zlib
 import numpy as np
 
 import laconic as lc
-from laconic.engine import single
 
 
 def make_team(learner, features, edges, **options):
@@ -25,8 +24,8 @@ def puppet(channel=None):
 
 def speak(agent, model):
     """A round of a puppet whose model is now ``model``."""
-    agent._ledger.weights[:] = model
-    agent._ledger.numbers[single.LARGEST] = 1e6  # nothing it says counts as divergence
+    agent._ledger.weights = model
+    agent._ledger.row.largest = 1e6  # nothing it says counts as divergence
     return agent.idle()
 
 

@@ -85,6 +85,8 @@ class Trace:
         All that is needed to go on: ``lc.simulate(..., state=trace.state)``.
     about : dict
         Learner, parameters, data shape, engine, seconds: what the run was.
+    message_sizes : array (T, N) or None
+        Bits of each message, 0 where there was none, if they vary; None where ``about["message_bits"]`` is their size.
     """
 
     predictions: Array
@@ -100,6 +102,7 @@ class Trace:
     collective_square: Array | None = None
     collective_loss: Array | None = None
     info: Mapping[str, Array] = field(default_factory=dict)
+    message_sizes: Array | None = None
 
     # Size and cost ----------------------------------------------------------------------------------------------
 
@@ -121,7 +124,9 @@ class Trace:
     @property
     def bits(self) -> Array:
         """Bits of each broadcast, (T, N): one broadcast counts once, whatever the number of neighbours."""
-        return self.sent * np.int64(self.about["message_bits"])
+        if self.message_sizes is not None:
+            return self.message_sizes
+        return self.sent * np.int64(self.about["message_bits"] or 0)
 
     @property
     def link_bits(self) -> Array:

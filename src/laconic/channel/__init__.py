@@ -2,6 +2,21 @@
 
 from laconic.channel.censor import Censor
 from laconic.channel.channel import Channel, Transmission
-from laconic.channel.quantizer import Codes, Quantizer
+from laconic.channel.coder import Coder, Undecodable, can_code, decode_row, encode_row, longest_message
+from laconic.channel.quantizer import Codes, Quantizer, pack, unpack
 
-__all__ = ["Censor", "Channel", "Codes", "Quantizer", "Transmission"]
+__all__ = [
+    "Censor",
+    "Channel",
+    "Coder",
+    "Codes",
+    "Quantizer",
+    "Transmission",
+    "Undecodable",
+    "can_code",
+    "decode_row",
+    "encode_row",
+    "longest_message",
+    "pack",
+    "unpack",
+]

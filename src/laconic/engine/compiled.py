@@ -11,12 +11,12 @@ import numpy as np
 
 from laconic._validate import Array
 from laconic.channel import Censor, Quantizer
-from laconic.engine import coding, rounds, single, steps
+from laconic.engine import coding, endings, rounds, single, steps
 from laconic.engine.chunk import COLUMNS, Chunk, first_state, snapshot
+from laconic.engine.support import kernel_of, supports
 from laconic.engine.vectors import VECTOR_BYTES
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
-from laconic.learners.base import Kernel
 from laconic.learners.schedules import Constant, Schedule
 from laconic.network import Network
 from laconic.trace import State
@@ -24,25 +24,7 @@ from laconic.trace import State
 _BLOCK_ROWS = 128  # features computed ahead of the learner: they stay in the second-level cache
 _CACHE_LINE = 64
 _ROUNDING_CODES = {"rise": coding.RISE, "tread": coding.TREAD}
-_ENDINGS = {rounds.FINISHED: None, rounds.BAD_INPUT: "bad input", rounds.DIVERGED: "diverged"}
-
-
-def supports(learner: Learner) -> bool:
-    """Whether there are kernels for this very learner, its loss and its channel."""
-    channel = learner.channel
-    quantizer = channel.quantizer if channel else None
-    return (
-        learner.kernel() is not None
-        and learner.loss.kernel is not None
-        and (quantizer is None or type(quantizer) is Quantizer)
-    )
-
-
-def kernel_of(learner: Learner) -> Kernel:
-    """The compiled step of a learner that has one."""
-    kernel = learner.kernel()
-    assert kernel is not None  # ``supports`` has been asked
-    return kernel
+_ENDINGS = {endings.FINISHED: None, endings.BAD_INPUT: "bad input", endings.DIVERGED: "diverged"}
 
 
 def padded(rows: Array, dtype: Any) -> Array:
@@ -179,7 +161,7 @@ class Compiled:
             self._thresholds(n_rounds),
             self._largest,
         )
-        finished = n_rounds if status == rounds.FINISHED else row // self.n_agents
+        finished = n_rounds if status == endings.FINISHED else row // self.n_agents
         self.round += finished
         columns = {name: column[:finished] for name, column in zip(COLUMNS, (*record, *(scores or ())), strict=False)}
         return Chunk(columns, finished, _ENDINGS[status], row % self.n_agents)
@@ -206,7 +188,7 @@ def make_plan(learner: Learner, features: RandomFeatures, n_agents: int, real: A
     assert loss is not None  # ``supports`` has been asked
     quantizer = learner.channel.quantizer if learner.channel else None
     rounding, cells, low, high = coding.DENSE, 0, 0.0, 0.0
-    if quantizer is not None:
+    if isinstance(quantizer, Quantizer):
         rounding, cells = _ROUNDING_CODES[quantizer.rounding], quantizer.cells
         if not isinstance(quantizer.range, str):
             low, high = quantizer.range

@@ -17,6 +17,7 @@ from laconic.engine.errors import Diverged
 from laconic.engine.log import Log
 from laconic.engine.outcome import advice, attach, bad_input, make_trace
 from laconic.engine.samples import Blocks, Samples
+from laconic.engine.support import compiles
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
 from laconic.network import Network
@@ -232,11 +233,10 @@ def make_engine(
     _validate.choice("dtype", dtype, ("float64", "float32"))
     from laconic.engine.reference import Reference
 
-    if engine != "reference":
-        from laconic.engine import compiled
+    if engine == "compiled" or (engine == "auto" and compiles(learner)):
+        from laconic.engine.compiled import Compiled
 
-        if engine == "compiled" or compiled.supports(learner):
-            return compiled.Compiled(learner, features, network, dtype, state, collective)
+        return Compiled(learner, features, network, dtype, state, collective)
     return Reference(learner, features, network, dtype, state, collective)
 
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from laconic import _validate
 from laconic._validate import Array
-from laconic.engine import Diverged, rounds
+from laconic.engine import Diverged
+from laconic.engine.endings import BAD_INPUT, DIVERGED
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
 from laconic.protocol.checkpoint import AgentState, read_checkpoint, write_checkpoint
@@ -88,6 +89,10 @@ class Agent:
     heartbeat : int
         On slots, say "nothing to say" after so many silent rounds, so that a neighbour that missed the last message
         finds out; 0 is never.
+    engine : "auto", "compiled" or "reference"
+        How the rounds are computed: by the simulator's kernels, or by the learner's own steps in NumPy, which needs
+        neither numba nor any time to start. Auto takes the kernels where there are. Agents of both kinds understand
+        each other.
 
     Examples
     --------
@@ -121,6 +126,7 @@ class Agent:
         clock: str = LOCKSTEP,
         dtype: str = "float64",
         heartbeat: int = 0,
+        engine: str = "auto",
     ) -> None:
         self.name = _check_name("name", name)
         degrees = _check_neighbours(neighbours)
@@ -133,12 +139,11 @@ class Agent:
         self.clock = _validate.choice("clock", clock, (LOCKSTEP, SLOTTED))
         self.heartbeat = _validate.integer("heartbeat", heartbeat, least=0)
         self._speaks = learner.channel is not None
-        ledger = Ledger(features, learner, n_agents, len(degrees), dtype)
+        ledger = Ledger(features, learner, n_agents, len(degrees), dtype, engine)
         mark = fingerprint(features, learner, n_agents, ledger.dtype)
         wire = Wire(self.name, mark, features.n_features, learner.channel, ledger.dtype)
         self._ledger, self._wire = ledger, wire
         self._dialogue = Dialogue(self.name, self.clock == LOCKSTEP, ledger, wire)
-        self._message_bits = learner.channel.message_bits(features.n_features) if learner.channel else 0
         self._silent_for = 0
         for index, (other, degree) in enumerate(degrees.items(), 1):
             self._register(other, index, _validate.integer(f"degree of {other!r}", degree, least=0) or len(degrees))
@@ -207,9 +212,9 @@ class Agent:
         self.end_round()
         t = dialogue.round + 1
         status, prediction = ledger.learn(label, t)
-        if status == rounds.BAD_INPUT:
+        if status == BAD_INPUT:
             raise _bad_sample()
-        if status == rounds.DIVERGED:
+        if status == DIVERGED:
             raise Diverged(t, None, f"the model of agent {self.name!r} left all bounds; raise eta or lower step.")
         sent, outside, scale = ledger.speak(t) if self._speaks else (False, 0, 0.0)
         dialogue.round = t
@@ -225,7 +230,7 @@ class Agent:
         elif not self._speaks:
             dialogue.finished = t
         counters = dialogue.counters
-        bits = self._message_bits if sent else 0
+        bits = ledger.message_bits() if sent else 0
         counters["sends" if sent else "censored"] += 1
         counters["bits"] += bits
         saturated = outside / ledger.n_features if sent else 0.0
@@ -234,10 +239,10 @@ class Agent:
     def _say(self, sent: bool, scale: float) -> None:
         dialogue, degree = self._dialogue, self._dialogue.degree
         if sent:
-            if self._ledger.dense:
+            if self._ledger.row.dense:
                 data = self._wire.dense(dialogue.position, degree, self._ledger.said(0))
             else:
-                data = self._wire.difference(dialogue.position, degree, self._ledger.packed, scale)
+                data = self._wire.difference(dialogue.position, degree, self._ledger.row.message, scale)
             dialogue.say(data, spoken=True)
             self._silent_for = 0
             return

@@ -223,8 +223,7 @@ class Dialogue:
         """Change the replica, and its sum for as many rounds as the news are late (or early, if negative)."""
         position = statement.header.position
         late = self.finished - position.round + 1
-        if not self.ledger.hear(neighbour.index, statement, float(late)):
-            raise Refusal("not finite")
+        self.ledger.hear(neighbour.index, statement, float(late))
         neighbour.position = position
         self.learn_degree(neighbour, statement.header.degree)
         if late and statement.header.kind is not Kind.SILENCE and neighbour.live:
@@ -505,6 +504,6 @@ class Dialogue:
         """Be again what the neighbours remember; the model is what they believe it to be."""
         total = backup.total + (self.finished - backup.through) * backup.broadcast.astype(np.float64)
         self.ledger.adopt(0, backup.broadcast, total)
-        self.ledger.weights[:] = backup.broadcast
+        self.ledger.weights = backup.broadcast
         self.sequence = backup.position.sequence
         self.counters["recoveries"] += 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from laconic.engine import single
 from laconic.protocol.checkpoint import AgentState
 from laconic.protocol.dialogue import Dialogue
 from laconic.protocol.edge import Stage
@@ -26,12 +25,12 @@ def take_state(dialogue: Dialogue) -> AgentState:
         for name, other in others.items()
     }
     vectors = [np.zeros(n) if other.vector is None else other.vector for other in others.values()]
+    row = ledger.row
     arrays = {
-        "weights": ledger.weights.copy(),
-        "duals": ledger.duals.copy(),
-        "pull": ledger.pull.copy(),
-        "said": ledger.rows[single.SAID :, :n].copy(),
-        "sums": ledger.sums[:, :n].copy(),
+        **{_place(part): np.array(row.part(part)) for part in row.parts},
+        "pull": row.pull,
+        "said": row.replicas.copy(),
+        "sums": ledger.sums.copy(),
         "edges": np.array(vectors).reshape(-1, n),
     }
     about = {
@@ -39,7 +38,7 @@ def take_state(dialogue: Dialogue) -> AgentState:
         "fingerprint": dialogue.wire.mark,
         "position": list(dialogue.position),
         "finished": dialogue.finished,
-        "largest": float(ledger.numbers[single.LARGEST]),
+        "largest": row.largest,
         "neighbours": neighbours,
         "recent": [[list(position), spoken, data.hex()] for position, spoken, data in dialogue.recent],
     }
@@ -58,8 +57,10 @@ def put_state(dialogue: Dialogue, state: AgentState) -> None:
     dialogue.finished = about["finished"]
     dialogue.recent.clear()
     dialogue.recent.extend((Position(*at), spoken, bytes.fromhex(data)) for at, spoken, data in about["recent"])
-    ledger.numbers[single.LARGEST] = about["largest"]
-    ledger.weights[:], ledger.duals[:], ledger.pull[:] = arrays["weights"], arrays["duals"], arrays["pull"]
+    row = ledger.row
+    row.largest, row.pull = about["largest"], arrays["pull"]
+    for part in row.parts:
+        row.put(part, arrays[_place(part)])
     ledger.adopt(0, arrays["said"][0], arrays["sums"][0])
     for number, (name, kept) in enumerate(about["neighbours"].items(), 1):
         other = others.get(name)
@@ -77,3 +78,8 @@ def put_state(dialogue: Dialogue, state: AgentState) -> None:
     dialogue.listen_to_the_living()
     if set(about["neighbours"]) != set(others):
         dialogue.settle()
+
+
+def _place(part: str) -> str:
+    """The name that a part of the learner's state goes by: only its own parts may be called like the protocol's."""
+    return part if part in ("weights", "duals") else f"state.{part}"

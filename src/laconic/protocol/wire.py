@@ -9,6 +9,7 @@ lowest first). ``docs/wire.md`` is the same description for people who write an 
              4        sender: the identity of its name
              varint   life, round, sequence, degree of the sender
     body     difference  1 bits | 128 if the scale follows; [4 scale, float32]; codes, bit-packed, first in lowest bits
+                         1 zero: a quantizer of one's own; its bytes, 16 n + 1024 at most
              dense       1 width of a number, 32 or 64; the model
              silence     nothing: "nothing to say in this round"
              request     4 addressee; 1 flags; varint epoch; varint life, sequence, round of the addressee as known
@@ -32,7 +33,7 @@ from typing import TypeVar, final
 import numpy as np
 
 from laconic._validate import Array
-from laconic.channel import Channel, Quantizer
+from laconic.channel import Channel, Quantizer, longest_message
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
 from laconic.protocol.messages import Edge, Farewell, Header, Kind, Position, Refusal, Request, Snapshot, Statement
@@ -119,13 +120,18 @@ class Wire:
         self._dtype = dtype.newbyteorder("<")
         self._width = 8 * dtype.itemsize
         quantizer = channel.quantizer if channel else None
-        self._bits = quantizer.bits if quantizer else 0
-        self._adaptive = quantizer is not None and quantizer.adaptive
+        self._quantized = quantizer is not None
+        ours = quantizer if type(quantizer) is Quantizer else None
+        self._bits = ours.bits if ours else 0
+        self._adaptive = ours is not None and ours.adaptive
+        self._longest_body = longest_message(n_features) if self._quantized and not ours else None
         self._format = bytes((self._bits | (_SCALE_FOLLOWS if self._adaptive else 0),))
         self._starts = {kind: _START.pack(MAGIC, VERSION << 4 | kind, mark, self.sender) for kind in Kind}
         self.packed_size = -(-n_features * self._bits // 8)
         # The longest message is a snapshot with everything in it; counters take at most seven bytes each.
         self._most = _START.size + 11 * 7 + 6 + n_features * (2 * dtype.itemsize + 24) + _CHECKSUM.size
+        if self._longest_body is not None:
+            self._most = max(self._most, _START.size + 4 * 7 + 1 + self._longest_body + _CHECKSUM.size)
 
     # ----------------------------------------------------------------------------------------------------------------
 
@@ -225,7 +231,7 @@ class Wire:
         if kind is Kind.DIFFERENCE:
             return self._read_difference(header, body, at)
         if kind is Kind.DENSE:
-            if body[at] != self._width or self._bits:
+            if body[at] != self._width or self._quantized:
                 raise Refusal("dimension")
             (model,) = self._read_vectors(body, at + 1, False)
             return Statement(header, model)
@@ -243,9 +249,13 @@ class Wire:
         return self._read_snapshot(header, to, body, at + 4)
 
     def _read_difference(self, header: Header, body: bytes, at: int) -> Statement:
-        if body[at : at + 1] != self._format or not self._bits:
+        if body[at : at + 1] != self._format or not self._quantized:
             raise Refusal("dimension")
         at += 1
+        if self._longest_body is not None:
+            if len(body) - at > self._longest_body:
+                raise Refusal("oversized")
+            return Statement(header, np.frombuffer(body, dtype=np.uint8, offset=at))
         scale = 0.0
         if self._adaptive:
             (scale,) = _SCALE.unpack_from(body, at)

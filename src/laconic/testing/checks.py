@@ -143,7 +143,7 @@ def check_learning(learner: Learner) -> None:
 
 def check_engines_agree(learner: Learner) -> None:
     """Where there are compiled kernels, they give the reference's numbers, sends and bits."""
-    from laconic.engine.compiled import supports
+    from laconic.engine.support import supports
 
     features, network, X, y = _stream(learner)
     for name, variant in _variants(learner):
