@@ -123,10 +123,10 @@ def test_lost_messages_of_varying_length_are_repaired(features):
         ["ann-ben", "ben-cid"],
     )
     random = np.random.default_rng(0)
-    for t in range(40):
+    for share in [0.3] * 35 + [0.0] * 5:
         for agent in agents.values():
             agent.learn(random.uniform(size=3), random.normal())
-        carry(agents, lost=lambda letter: t < 35 and random.uniform() < 0.3)
+        carry(agents, lost=lambda letter, share=share: random.uniform() < share)
     for agent in agents.values():
         for name in agent.neighbours:
             np.testing.assert_array_equal(agent.replica(name), agents[name].broadcast)

@@ -21,11 +21,12 @@ from laconic.features import RandomFeatures
 from laconic.learners import Learner
 from laconic.protocol.checkpoint import AgentState, read_checkpoint, write_checkpoint
 from laconic.protocol.dialogue import Dialogue, Message
-from laconic.protocol.edge import Neighbour, Stage
+from laconic.protocol.edge import Neighbour
+from laconic.protocol.fingerprint import fingerprint
 from laconic.protocol.ledger import Ledger
 from laconic.protocol.messages import Position
 from laconic.protocol.state import put_state, take_state
-from laconic.protocol.wire import Wire, fingerprint, identity
+from laconic.protocol.wire import Wire
 
 LOCKSTEP, SLOTTED = "lockstep", "slotted"
 _LAST_ROUND = 1 << 47  # half of what a message can say
@@ -145,21 +146,9 @@ class Agent:
         self._ledger, self._wire = ledger, wire
         self._dialogue = Dialogue(self.name, self.clock == LOCKSTEP, ledger, wire)
         self._silent_for = 0
-        for index, (other, degree) in enumerate(degrees.items(), 1):
-            self._register(other, index, _validate.integer(f"degree of {other!r}", degree, least=0) or len(degrees))
+        for other, degree in degrees.items():
+            self._dialogue.register(other, _validate.integer(f"degree of {other!r}", degree, least=0) or len(degrees))
         self._dialogue.listen_to_the_living()
-
-    def _register(self, name: str, index: int, degree: int) -> Neighbour:
-        known = self._dialogue
-        name = _check_name("neighbours", name)
-        number = identity(name)
-        if name == self.name or number == self._wire.sender:
-            raise ValueError(f"neighbours must be others than {self.name!r} itself, got {name!r}.")
-        if number in known.by_identity:
-            raise ValueError(f"neighbours {known.by_identity[number].name!r} and {name!r} share a number: rename one.")
-        neighbour = Neighbour(name, number, index, leads=name < self.name, degree=degree)
-        known.neighbours[name] = known.by_identity[number] = neighbour
-        return neighbour
 
     def __repr__(self) -> str:
         return f"Agent({self.name!r}, neighbours={list(self.neighbours)}, round={self.round})"
@@ -217,22 +206,15 @@ class Agent:
         if status == DIVERGED:
             raise Diverged(t, None, f"the model of agent {self.name!r} left all bounds; raise eta or lower step.")
         sent, outside, scale = ledger.speak(t) if self._speaks else (False, 0, 0.0)
-        dialogue.round = t
-        dialogue.moment += 1
-        dialogue.sequence += sent
+        dialogue.begin_round(sent)
         sent = sent and dialogue.degree > 0
         if dialogue.degree and self._speaks:
             self._say(sent, scale)
-            for neighbour in dialogue.neighbours.values():
-                if neighbour.held:
-                    dialogue.hear_held(neighbour)
-            dialogue.ask_on()
+            dialogue.follow_up()
         elif not self._speaks:
-            dialogue.finished = t
-        counters = dialogue.counters
+            dialogue.end_round_alone()
         bits = ledger.message_bits() if sent else 0
-        counters["sends" if sent else "censored"] += 1
-        counters["bits"] += bits
+        dialogue.count_round(sent, bits)
         saturated = outside / ledger.n_features if sent else 0.0
         return Info(t, prediction, label, ledger.loss(prediction, label), sent, bits, saturated)
 
@@ -274,15 +256,11 @@ class Agent:
         except ValueError:  # a view of memory that has been released
             dialogue.refuse("not bytes", sender)
             return
-        dialogue.counters["messages_in"] += 1
-        dialogue.counters["bytes_in"] += len(message)
         dialogue.receive(message, sender)
 
     def outgoing(self) -> list[Message]:
         """The messages to be carried now, in order; each is given out once."""
-        messages = self._dialogue.outgoing
-        self._dialogue.outgoing = []
-        return messages
+        return self._dialogue.take_outgoing()
 
     @property
     def ready(self) -> bool:
@@ -296,29 +274,18 @@ class Agent:
 
     def remind(self) -> None:
         """Ask those again that are waited for. For whoever drives the agent, when nothing has come for a while."""
-        self._dialogue.moment += 1
-        for neighbour in self._dialogue.waiting():
-            self._dialogue.ask(neighbour)
-        self._dialogue.ask_on()
+        self._dialogue.remind()
 
     # ----------------------------------------------------------------------------------------------------------------
     # Who is there
 
     def connected(self, name: str) -> None:
         """A neighbour is there, for the first time or again: find out what was missed."""
-        neighbour = self._neighbour(name)
-        dialogue = self._dialogue
-        if neighbour.stage is Stage.GONE:
-            neighbour.stage = Stage.OPENING
-        if dialogue.rejoining or dialogue.round > 0 or neighbour.stage is Stage.OPENING:
-            dialogue.ask(neighbour, again=True)
+        self._dialogue.meet(self._neighbour(name))
 
     def disconnected(self, name: str) -> None:
         """A neighbour is gone: suspend the edge, and wait for it no longer."""
-        neighbour = self._neighbour(name)
-        self._dialogue.suspend(neighbour, Stage.GONE)
-        if self._dialogue.rejoining:
-            self._dialogue.complete()
+        self._dialogue.miss(self._neighbour(name))
 
     def rejoin(self) -> None:
         """Start among agents that may already be running: ask them all what this one last said, before it goes on.
@@ -331,32 +298,13 @@ class Agent:
 
     def add(self, name: str, degree: int = 0) -> None:
         """Have a neighbour more; it has to be told likewise. The edge opens when both have agreed."""
-        dialogue = self._dialogue
-        if _check_name("neighbours", name) in dialogue.neighbours:
+        if _check_name("neighbours", name) in self._dialogue.neighbours:
             raise ValueError(f"{name!r} is a neighbour already.")
-        degree = _validate.integer("degree", degree, least=0)
-        neighbour = self._register(name, dialogue.degree + 1, degree or dialogue.degree + 1)
-        dialogue.former.pop(neighbour.identity, None)
-        neighbour.stage = Stage.OPENING
-        neighbour.forget()
-        self._ledger.resize([n.index if n is not neighbour else 0 for n in dialogue.neighbours.values()])
-        dialogue.refresh()
-        dialogue.ask(neighbour)
+        self._dialogue.add_neighbour(name, _validate.integer("degree", degree, least=0))
 
     def remove(self, name: str) -> None:
         """Have a neighbour less: its share of the dual goes with it, and it is told."""
-        neighbour, dialogue = self._neighbour(name), self._dialogue
-        if neighbour.stage is not Stage.GONE:
-            farewell = self._wire.farewell(dialogue.position, dialogue.degree, neighbour.identity, neighbour.epoch)
-            dialogue.send(name, farewell)
-        del dialogue.neighbours[name], dialogue.by_identity[neighbour.identity]
-        dialogue.former[neighbour.identity] = name
-        self._ledger.resize([n.index for n in dialogue.neighbours.values()])
-        for index, other in enumerate(dialogue.neighbours.values(), 1):
-            other.index = index
-        dialogue.refresh()
-        if dialogue.rejoining:
-            dialogue.complete()
+        self._dialogue.remove_neighbour(self._neighbour(name))
 
     def leave(self) -> None:
         """Say farewell to all neighbours."""

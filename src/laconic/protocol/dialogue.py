@@ -21,7 +21,7 @@ from laconic._validate import Array
 from laconic.protocol.edge import Neighbour, Stage, follows, is_stale
 from laconic.protocol.ledger import Ledger
 from laconic.protocol.messages import Edge, Farewell, Kind, Position, Refusal, Request, Snapshot, Statement
-from laconic.protocol.wire import Wire
+from laconic.protocol.wire import Wire, identity
 
 log = logging.getLogger("laconic.protocol")
 
@@ -92,6 +92,102 @@ class Dialogue:
         ]
 
     # ----------------------------------------------------------------------------------------------------------------
+    # Rounds
+
+    def begin_round(self, sent: bool) -> None:
+        """Count a round, and, if the model was ``sent`` in it, a broadcast."""
+        self.round += 1
+        self.moment += 1
+        self.sequence += sent
+
+    def end_round_alone(self) -> None:
+        """The round of a learner that never speaks is over: nobody is listened to."""
+        self.finished = self.round
+
+    def follow_up(self) -> None:
+        """After having spoken: use what was said too early, and ask for what is missing."""
+        for neighbour in self.neighbours.values():
+            if neighbour.held:
+                self.hear_held(neighbour)
+        self.ask_on()
+
+    def count_round(self, sent: bool, bits: int) -> None:
+        """Note what a round cost."""
+        self.counters["sends" if sent else "censored"] += 1
+        self.counters["bits"] += bits
+
+    def take_outgoing(self) -> list[Message]:
+        """The messages to be carried now, each given out once."""
+        messages, self.outgoing = self.outgoing, []
+        return messages
+
+    def remind(self) -> None:
+        """Ask those again that are waited for, and where something is open."""
+        self.moment += 1
+        for neighbour in self.waiting():
+            self.ask(neighbour)
+        self.ask_on()
+
+    # ----------------------------------------------------------------------------------------------------------------
+    # Who is there
+
+    def register(self, name: str, degree: int) -> Neighbour:
+        """Know a neighbour of that name from now on."""
+        number = identity(name)
+        if name == self.name or number == self.wire.sender:
+            raise ValueError(f"neighbours must be others than {self.name!r} itself, got {name!r}.")
+        if number in self.by_identity:
+            raise ValueError(f"neighbours {self.by_identity[number].name!r} and {name!r} share a number: rename one.")
+        neighbour = Neighbour(name, number, self.degree + 1, leads=name < self.name, degree=degree)
+        self.neighbours[name] = self.by_identity[number] = neighbour
+        return neighbour
+
+    def add_neighbour(self, name: str, degree: int) -> None:
+        """Have a neighbour more, whose edge has yet to open; ``degree`` is 0 if not known."""
+        neighbour = self.register(name, degree or self.degree + 1)
+        self.former.pop(neighbour.identity, None)
+        neighbour.stage = Stage.OPENING
+        neighbour.forget()
+        self.ledger.resize([n.index if n is not neighbour else 0 for n in self.neighbours.values()])
+        self.refresh()
+        self.ask(neighbour)
+
+    def remove_neighbour(self, neighbour: Neighbour) -> None:
+        """Have a neighbour less, and tell it."""
+        if neighbour.stage is not Stage.GONE:
+            farewell = self.wire.farewell(self.position, self.degree, neighbour.identity, neighbour.epoch)
+            self.send(neighbour.name, farewell)
+        del self.neighbours[neighbour.name], self.by_identity[neighbour.identity]
+        self.former[neighbour.identity] = neighbour.name
+        self.ledger.resize([n.index for n in self.neighbours.values()])
+        for index, other in enumerate(self.neighbours.values(), 1):
+            other.index = index
+        self.refresh()
+        if self.rejoining:
+            self.complete()
+
+    def meet(self, neighbour: Neighbour) -> None:
+        """A neighbour is there: find out what was missed."""
+        if neighbour.stage is Stage.GONE:
+            neighbour.stage = Stage.OPENING
+        if self.rejoining or self.round > 0 or neighbour.stage is Stage.OPENING:
+            self.ask(neighbour, again=True)
+
+    def miss(self, neighbour: Neighbour) -> None:
+        """A neighbour is gone: suspend the edge, and wait for it no longer."""
+        self.suspend(neighbour, Stage.GONE)
+        if self.rejoining:
+            self.complete()
+
+    def stand_at(self, position: Position, finished: int, recent: list[tuple[Position, bool, bytes]]) -> None:
+        """Be where a checkpoint was taken; ``recent`` is what was last said."""
+        self.life, self.sequence, self.round = position
+        self.finished = finished
+        self.recent.clear()
+        self.recent.extend(recent)
+        self.restored = True
+
+    # ----------------------------------------------------------------------------------------------------------------
     # Speaking
 
     def say(self, data: bytes, spoken: bool) -> None:
@@ -155,6 +251,8 @@ class Dialogue:
 
     def receive(self, data: bytes, sender: str | None) -> None:
         """Take a message in, or refuse it: then it is counted, and nothing else changes."""
+        self.counters["messages_in"] += 1
+        self.counters["bytes_in"] += len(data)
         try:
             message = self.wire.decode(data)
             neighbour = self.by_identity.get(message.header.sender)

@@ -53,10 +53,8 @@ def put_state(dialogue: Dialogue, state: AgentState) -> None:
     if about["fingerprint"] != dialogue.wire.mark:
         raise ValueError("state comes from an agent with other features, learner, channel or number of agents.")
     ledger, others = dialogue.ledger, dialogue.neighbours
-    dialogue.life, dialogue.sequence, dialogue.round = about["position"]
-    dialogue.finished = about["finished"]
-    dialogue.recent.clear()
-    dialogue.recent.extend((Position(*at), spoken, bytes.fromhex(data)) for at, spoken, data in about["recent"])
+    recent = [(Position(*at), spoken, bytes.fromhex(data)) for at, spoken, data in about["recent"]]
+    dialogue.stand_at(Position(*about["position"]), about["finished"], recent)
     row = ledger.row
     row.largest, row.pull = about["largest"], arrays["pull"]
     for part in row.parts:
@@ -74,7 +72,6 @@ def put_state(dialogue: Dialogue, state: AgentState) -> None:
         if name not in about["neighbours"]:
             other.stage = Stage.OPENING
             other.forget()
-    dialogue.restored = True
     dialogue.listen_to_the_living()
     if set(about["neighbours"]) != set(others):
         dialogue.settle()

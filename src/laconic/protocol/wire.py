@@ -34,8 +34,6 @@ import numpy as np
 
 from laconic._validate import Array
 from laconic.channel import Channel, Quantizer, longest_message
-from laconic.features import RandomFeatures
-from laconic.learners import Learner
 from laconic.protocol.messages import Edge, Farewell, Header, Kind, Position, Refusal, Request, Snapshot, Statement
 
 MAGIC = b"lc"
@@ -56,22 +54,6 @@ _WHOLE, _CONFIRM = 1, 2
 def identity(name: str) -> int:
     """The number that stands for a name."""
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest(), "little")
-
-
-def fingerprint(features: RandomFeatures, learner: Learner, n_agents: int, dtype: np.dtype[np.float64]) -> int:
-    """A number that differs between agents whose messages would not mean the same to each other."""
-    parameters = {name: _in_full(value) for name, value in learner.parameters().items()}
-    settings = f"{VERSION} {type(learner).__name__} {parameters} {n_agents} {dtype.name} {features.frequencies.shape}"
-    digest = hashlib.blake2b(settings.encode(), digest_size=4)
-    digest.update(np.ascontiguousarray(features.frequencies, dtype="<f8").tobytes())
-    return int.from_bytes(digest.digest(), "little")
-
-
-def _in_full(value: object) -> object:
-    """A parameter as text that says all its digits; a schedule by its values, since functions have no other name."""
-    if callable(value) and not isinstance(value, Quantizer):
-        return [float(value(t)) for t in (1, 2, 3, 10, 100, 1000)]
-    return value
 
 
 def _varint(value: int) -> bytes:
