@@ -39,7 +39,7 @@ class Lockstep(Pacer):
         """Wait for one: the others do, too."""
 
     def samples_ended(self, now: float) -> None:
-        """Linger."""
+        """Hear the last round of the others, and stay while somebody still asks for something."""
         self._heard, self._lingers_until = now, now + self.terms.patience
 
     def _skip(self) -> int:

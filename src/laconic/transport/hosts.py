@@ -22,7 +22,7 @@ class Program(Protocol):
     pacer: Pacer
 
     def start(self, now: float, offset: float = 0.0) -> None:
-        """Begin."""
+        """Start the driver of this host at ``now``."""
 
     def feed(self, items: list[Event], now: float) -> None:
         """Take in what came."""

@@ -43,7 +43,7 @@ class Learning:
         self._network, self._number, self._link = network, number, link
 
     def start(self, now: float, offset: float = 0.0) -> None:
-        """Begin."""
+        """Start the driver of this host at ``now``."""
         self.pacer.start(now, offset)
         self._do()
 
