@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from laconic import data
-from laconic.data import sets
+from laconic.data.sets import twitter
 
 AIR_HEADER = (
     "Date;Time;CO(GT);PT08.S1(CO);NMHC(GT);C6H6(GT);PT08.S2(NMHC);NOx(GT);PT08.S3(NOx);NO2(GT);PT08.S4(NO2);"
@@ -92,11 +92,11 @@ def test_prepared_twitter_rows_are_those_the_rule_gives_or_none(tmp_path):
     rows = np.zeros((15_000, 78))
     rows[:187, -1] = 2220
     rows[200, -1] = 2219.5
-    chosen = sets.prepared_twitter(rows, tmp_path)
+    chosen = twitter.prepared(rows, tmp_path)
     assert len(chosen) == 13_813 and chosen[:, -1].max() == 2219.5
-    np.testing.assert_array_equal(sets.prepared_twitter(chosen, tmp_path), chosen)
+    np.testing.assert_array_equal(twitter.prepared(chosen, tmp_path), chosen)
     with pytest.raises(ValueError, match="needs the 13813 rows .* gives 13812: pass protocol='paper'"):
-        sets.prepared_twitter(chosen[1:], tmp_path)
+        twitter.prepared(chosen[1:], tmp_path)
 
 
 def test_paper_twitter_prefers_the_published_file_and_prepared_the_subset(tmp_path):

@@ -17,9 +17,8 @@ from typing import IO, Any
 from urllib.parse import urlsplit
 
 from laconic.data import files
-from laconic.data.entry import Entry
 from laconic.data.files import Unavailable
-from laconic.data.registry import info
+from laconic.data.registry import Entry, info
 
 _ARCHIVES = (".zip", ".tar.gz", ".tgz", ".tar")
 
