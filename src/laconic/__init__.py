@@ -17,7 +17,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from laconic import _late, losses
+from laconic import _late, learners, losses
 from laconic._version import __version__ as __version__
 from laconic.channel import Censor, Channel, Quantizer
 from laconic.engine import Diverged, simulate, stream, sweep
@@ -57,6 +57,7 @@ __all__ = [
     "Trace",
     "checks",
     "data",
+    "learners",
     "losses",
     "offline",
     "schedules",

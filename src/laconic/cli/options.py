@@ -6,7 +6,7 @@ import argparse
 import difflib
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, final
 
 _CHOICE = re.compile(r"argument (\S+): invalid choice: (.+?) \(choose from (.+)\)$")
@@ -90,22 +90,36 @@ def span(text: str) -> str | tuple[float, float]:
     return numbers[0], numbers[1]
 
 
-def one_of(*names: str) -> Callable[[str], str]:
-    """One of some names, whatever the case of its letters."""
-    known = {name.lower(): name for name in names}
+def _any_case(name: str) -> str:
+    return name.lower().replace("_", "-")
+
+
+def one_of(*names: str, alike: Callable[[str], str] = _any_case) -> Callable[[str], str]:
+    """One of some names, whatever the case of its letters; ``alike`` makes one word of spellings that are the same."""
+    known = {alike(name): name for name in names}
 
     def check(text: str) -> str:
-        if text.lower().replace("_", "-") not in known:
+        if alike(text) not in known:
             raise argparse.ArgumentTypeError(_complaint(list(names), text))
-        return known[text.lower().replace("_", "-")]
+        return known[alike(text)]
 
     return check
 
 
-def some_of(*names: str) -> Callable[[str], tuple[str, ...]]:
+def some_of(*names: str, alike: Callable[[str], str] = _any_case) -> Callable[[str], tuple[str, ...]]:
     """Some of the names, with commas between them."""
-    one = one_of(*names)
+    one = one_of(*names, alike=alike)
     return lambda text: tuple(one(part.strip()) for part in text.split(",") if part.strip())
+
+
+def in_words(names: Iterable[str], word: str = "or") -> str:
+    """The names as they stand in a sentence.
+
+    >>> in_words(["squared", "logistic", "hinge"])
+    'squared, logistic or hinge'
+    """
+    *first, last = names
+    return f"{', '.join(first)} {word} {last}" if first else last
 
 
 def _complaint(known: list[str], got: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from typing import final
 
@@ -51,7 +52,7 @@ def checked_learner(learner: object, loss: str, *, binary: bool) -> Learner:
         raise ValueError(f"learner must be a laconic learner such as lc.ODKLA(), or None; got {learner!r}.")
     if learner.loss.binary and not binary:
         raise ValueError(f"learner must have a loss for real labels, such as 'squared'; got {learner!r}.")
-    return learner
+    return copy.copy(learner)  # what was fitted stays what it was when ``set_params`` changes the learner
 
 
 def checked_bandwidth(bandwidth: object, n_inputs: int, variance: float) -> float:

@@ -28,7 +28,6 @@ from laconic.channel import Censor, Channel, Quantizer
 from laconic.engine import simulate
 from laconic.features import RandomFeatures
 from laconic.learners import DOKL, ODKLA, QCODKLA, RFFDOKL, Learner
-from laconic.learners.base import ADMM
 from laconic.network import Network
 from laconic.transport.faults import Corruption, Crash, Delay, Drop, Duplication, Fault, Partition, Skew, Slow
 from laconic.transport.virtual import PATIENCE, VirtualNetwork
@@ -188,7 +187,7 @@ def check(schedule: Schedule) -> list[str]:
     if not virtual.settled(target):
         return [_stuck(virtual, target)]
     _meet_in_one_round(virtual)
-    violations = list(_look_at_agents(virtual, isinstance(learner, ADMM)))
+    violations = list(_look_at_agents(virtual, "duals" in learner.init(1, 1)._fields))
     trace = simulate(learner, features, schedule.network, X[:target], y[:target])
     weights = np.array([host.agent.weights for host in virtual.hosts.values()])
     error, fault_free = (float(((w @ test.T - label) ** 2).mean()) for w in (weights, trace.state.weights))
