@@ -4,8 +4,11 @@ from laconic.channel.censor import Censor
 from laconic.channel.channel import Channel, Transmission
 from laconic.channel.coder import Coder, Undecodable, can_code, decode_row, encode_row, longest_message
 from laconic.channel.quantizer import Codes, Quantizer, pack, unpack
+from laconic.channel.registry import CENSORS, QUANTIZERS, register
 
 __all__ = [
+    "CENSORS",
+    "QUANTIZERS",
     "Censor",
     "Channel",
     "Coder",
@@ -18,5 +21,6 @@ __all__ = [
     "encode_row",
     "longest_message",
     "pack",
+    "register",
     "unpack",
 ]
