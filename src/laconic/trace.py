@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, final
 
 import numpy as np
 
-from laconic import _late, _validate, losses
+from laconic import _extras, _late, _validate, losses
 from laconic._files import written_whole
 from laconic._validate import Array
 
@@ -217,8 +217,7 @@ class Trace:
 
     def to_frame(self) -> pl.DataFrame:
         """A polars table with a row for each round and agent."""
-        import polars as pl
-
+        pl = _extras.need("polars", "a table of a trace")
         first = self.state.round - self.n_rounds
         return pl.DataFrame(
             {
@@ -233,6 +232,7 @@ class Trace:
 
     def plot(self, label: str | None = None, figure: Figure | None = None) -> Figure:
         """MSE against time, against messages and against bits. Pass the figure on to draw several runs into one."""
+        _extras.need("matplotlib", "a picture")
         drawn: Figure = _late.find("draw a trace")(self, label, figure)
         return drawn
 

@@ -8,7 +8,9 @@ import platform
 import time
 from importlib.metadata import PackageNotFoundError, version
 
+from laconic import _extras
 from laconic.cli.options import Commands, add_data_dir, describe
+from laconic.engine.support import has_numba
 
 _ABOUT = "\nVersions, data folders, and a short test of the compiled engine."
 _EXAMPLES = "\nexample:\n  laconic info"
@@ -28,26 +30,19 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print it; 1 if the compiled engine does not work."""
-    from laconic import data
+    """Print it; 1 if the compiled engine is there and does not work."""
     from laconic._version import __version__
     from laconic.cli.words import facts
-    from laconic.data import files
 
-    folder = files.folder(arguments.data_dir)
-    known = [data.info(name) for name in data.names()]
-    missing = [e.name for e in known if e.files and files.find(e.files, arguments.data_dir, prefer=e.name) is None]
     system = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, {os.cpu_count()} cores"
-    at_hand = f"{len(known) - len(missing)} of {len(known)} sets at hand"
     works, engine = _engine()
     print(
         facts(
             [
                 ("laconic", f"{__version__} on {system}"),
-                ("with", ", ".join(f"{name} {_version(name)}" for name in _NEEDED)),
+                ("with", ", ".join(f"{name} {_version(name) or '(not installed)'}" for name in _NEEDED)),
                 ("extras", ", ".join(f"{name} {_version(name) or '(not installed)'}" for name in _OPTIONAL)),
-                ("data", f"{folder}: {at_hand}" + (f"; missing: {', '.join(missing)}" if missing else "")),
-                ("cache", str(files.cache())),
+                *_data(arguments.data_dir),
                 ("engine", engine),
             ]
         )
@@ -55,10 +50,27 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if works else 1
 
 
+def _data(data_dir: str | None) -> list[tuple[str, str]]:
+    """Where data sets are, and which are missing."""
+    try:
+        from laconic import data
+        from laconic.data import files
+    except ModuleNotFoundError as error:
+        return [("data", str(_extras.explain(error, "reading data sets")))]
+    folder = files.folder(data_dir)
+    known = [data.info(name) for name in data.names()]
+    missing = [e.name for e in known if e.files and files.find(e.files, data_dir, prefer=e.name) is None]
+    at_hand = f"{len(known) - len(missing)} of {len(known)} sets at hand"
+    told = f"{folder}: {at_hand}" + (f"; missing: {', '.join(missing)}" if missing else "")
+    return [("data", told), ("cache", str(files.cache()))]
+
+
 def _engine() -> tuple[bool, str]:
     """Whether the compiled engine runs and gives what the reference gives, and its time a sample."""
     import numpy as np
 
+    if not has_numba():
+        return True, "NumPy's, without numba: enough for agents, slow for simulations"
     from laconic.cli.words import patience
     from laconic.engine import simulate
     from laconic.features import RandomFeatures

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from laconic import _validate
+from laconic import _extras, _validate
 from laconic._validate import Array
 from laconic.channel import Censor
 from laconic.engine.support import compiles, supports
@@ -177,9 +177,9 @@ def make_row(
     if engine == "compiled" and not supports(learner):
         raise ValueError(f"engine must be 'reference' or 'auto' for {learner!r}, which is not compiled.")
     if engine == "compiled" or (engine == "auto" and compiles(learner)):
-        from laconic.engine.one_compiled import CompiledRow
-
-        return CompiledRow(learner, features, n_agents, n_neighbours, dtype)
+        compiled = _extras.need("laconic.engine.one_compiled", "a compiled agent")
+        row: OneRow = compiled.CompiledRow(learner, features, n_agents, n_neighbours, dtype)
+        return row
     from laconic.engine.one_plain import PlainRow
 
     return PlainRow(learner, features, n_agents, n_neighbours, dtype)

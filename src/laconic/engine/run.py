@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from laconic import _validate
+from laconic import _extras, _validate
 from laconic._validate import Array
 from laconic.engine.chunk import Chunk, Engine
 from laconic.engine.errors import Diverged
@@ -191,8 +191,7 @@ def sweep(
     >>> [eta for eta, trace in traces.items() if trace.diverged]
     [0.01]
     """
-    from joblib import Parallel, delayed
-
+    joblib = _extras.need("joblib", "a sweep")
     named = dict(learners) if isinstance(learners, Mapping) else dict(enumerate(learners))
     if not named:
         raise ValueError("learners must hold at least one learner.")
@@ -203,10 +202,10 @@ def sweep(
     # The labels must suit the most demanding of the losses.
     demanding = max((run.learner for run in runs), key=lambda learner: learner.loss.binary)
     samples = Samples(demanding, features, network, X, y)
-    with Parallel(n_jobs=n_jobs, prefer="threads") as pool, _bar(progress, samples.n_rounds, "sweep") as bar:
+    with joblib.Parallel(n_jobs=n_jobs, prefer="threads") as pool, _bar(progress, samples.n_rounds, "sweep") as bar:
         for X_chunk, y_chunk in samples.chunks():
             phi = _map_chunk(runs, features, _validate.finite("X", X_chunk), dtype)
-            pool(delayed(run.advance)(phi, y_chunk) for run in runs)
+            pool(joblib.delayed(run.advance)(phi, y_chunk) for run in runs)
             bar(len(y_chunk))
     traces = [run.finish(features, network, dtype) for run in runs]
     return dict(zip(named, traces, strict=True)) if isinstance(learners, Mapping) else traces
@@ -234,8 +233,7 @@ def make_engine(
     from laconic.engine.reference import Reference
 
     if engine == "compiled" or (engine == "auto" and compiles(learner)):
-        from laconic.engine.compiled import Compiled
-
+        Compiled = _extras.need("laconic.engine.compiled", "the compiled engine").Compiled
         return Compiled(learner, features, network, dtype, state, collective)
     return Reference(learner, features, network, dtype, state, collective)
 
@@ -279,7 +277,6 @@ def _bar(show: bool, total: int | None, what: str) -> Iterator[Any]:
     if not show:
         yield lambda n: None
         return
-    from tqdm import tqdm
-
+    tqdm = _extras.need("tqdm", "a progress bar").tqdm
     with tqdm(total=total, desc=what, unit=" rounds", unit_scale=True) as bar:
         yield bar.update
