@@ -4,6 +4,7 @@ import queue
 import threading
 
 import numpy as np
+import pytest
 from coders import Largest
 from conftest import make_stream
 from own_learner import Huber, MomentumDiffusion
@@ -11,6 +12,8 @@ from zenoh_places import WAIT, Places
 
 import laconic as lc
 from laconic.transport import Connected, Disconnected, Received
+
+pytestmark = pytest.mark.sockets
 
 
 def run_agent(agent, place, X, y, predictions, done, finished):
