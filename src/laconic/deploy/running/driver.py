@@ -62,7 +62,6 @@ class Driver:
         now = clock()
         self.start(now, wall() - now)
         self.drive(news, lambda: self.pacer.over, clock)
-        self.outlet.do(self.pacer.actions())
         if self.pacer.failure is not None:
             raise self.pacer.failure
         return self.stopped
@@ -73,6 +72,8 @@ class Driver:
         now = clock()
         while not done():
             again = turn(now)
+            if done():
+                break
             missing = len(agent.waiting)
             # A message of each neighbour that is waited for is worth waking up for, not every single one.
             sleep = 0.0 if again and not missing else min(pacer.deadline - clock(), _LONGEST_SLEEP)
@@ -80,6 +81,7 @@ class Driver:
             now = clock()
             if items:
                 feed(items, now)
+        self.outlet.do(pacer.actions())
 
     def start(self, now: float, offset: float = 0.0) -> None:
         """Begin; see ``Pacer.start``."""
