@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -62,20 +64,33 @@ def _is_subgradient(loss: Loss, margin: Array, label: Array, slope: Array) -> bo
 
 
 def _check_kernel(loss: Loss, margin: Array, label: Array, a: Array, c: Array) -> None:
-    from laconic.engine import steps as compiled
+    from laconic.engine import steps
 
-    steps: Any = compiled  # its functions carry no types
     code = steps.LOSSES.get(str(loss.kernel))
     require(code is not None, f"the kernel {loss.kernel!r} of {loss.name} must be in engine.steps.LOSSES")
-    # The lines that are compiled, run as they stand: what is compiled of them can be called by other such code only.
-    value, slope, prox = (f.py_func for f in (steps.value_of, steps.slope_of, steps.proximal_slope))
-    for what, mine, compiled_lines, columns in (
-        ("value", loss.value(margin, label), value, (margin, label)),
-        ("slope", loss.slope(margin, label), slope, (margin, label)),
-        ("prox", loss.prox(a, c, label), prox, (a, c, label)),
-    ):
-        found = np.array([compiled_lines(code, *row) for row in zip(*columns, strict=True)])
-        require(np.allclose(mine, found, rtol=1e-12, atol=1e-12), f"the kernel of {loss.name} must compute its {what}")
+    own = {"value": loss.value(margin, label), "slope": loss.slope(margin, label), "prox": loss.prox(a, c, label)}
+    for (what, mine), compiled in zip(own.items(), _compiled_losses()(code, margin, label, a, c), strict=True):
+        same = np.allclose(mine, compiled, rtol=1e-12, atol=1e-12)
+        require(same, f"the kernel of {loss.name} must compute its {what}")
+
+
+@cache
+def _compiled_losses() -> Callable[..., Array]:
+    """The ladder of losses for Python to call, over arrays."""
+    from numba import njit
+
+    from laconic.engine.steps import proximal_slope, slope_of, value_of
+
+    @njit(error_model="numpy")  # type: ignore[untyped-decorator]
+    def climb(code: int, margin: Array, label: Array, a: Array, c: Array) -> Array:
+        found = np.empty((3, len(margin)))
+        for k in range(len(margin)):
+            found[0, k] = value_of(code, margin[k], label[k])
+            found[1, k] = slope_of(code, margin[k], label[k])
+            found[2, k] = proximal_slope(code, a[k], c[k], label[k])
+        return found
+
+    return climb
 
 
 def check_censor(censor: Any) -> None:
