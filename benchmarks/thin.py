@@ -43,8 +43,8 @@ def main():
         folder = Path(place)
         python = make_environment(folder)
         write_site(folder, options.rounds)
-        for name in THIN:  # bytecode, as an installed package has
-            run([python, "-c", "import laconic.cli.agents, laconic.deploy.running.runner"])
+        # Bytecode, as an installed package has.
+        run([python, "-c", "import laconic.cli.agents, laconic.deploy.running.runner"])
         installed = sum(file.stat().st_size for file in (folder / "thin").rglob("*") if file.is_file()) / 2**20
         starts = [start_alone(python, folder) for _ in range(options.starts)]
         resident = run_five(python, folder, options.rounds)
