@@ -45,10 +45,15 @@ def aligned(n_rows: int, length: int, dtype: Any) -> Array:
     return memory[start : start + n_bytes].view(dtype).reshape(shape)
 
 
+def _plain(array: Array, dtype: Any) -> Array:
+    """``array`` as the kernels know it, a copy if need be; for one that is read-only they would be compiled again."""
+    return np.require(array, dtype, ["C", "A", "W", "E"])
+
+
 def map_features(features: RandomFeatures, X: Array, dtype: Any = np.float64) -> Array:
     """phi of each row of ``X`` (n, d), padded to whole vectors: the bits that a simulated or running agent computes."""
     dtype = np.dtype(dtype)
-    rows = np.ascontiguousarray(X, dtype=dtype)
+    rows = _plain(X, dtype)
     frequencies = padded(features.frequencies.T, dtype)
     phases = aligned(_BLOCK_ROWS, features.n_frequencies, dtype)
     phi = aligned(len(rows), features.n_features, dtype)
@@ -75,9 +80,10 @@ class Compiled:
     ) -> None:
         if not supports(learner):
             raise ValueError(
-                f"engine must be 'reference' or 'auto' for {learner!r}: it, its loss or its quantizer has no rounds."
+                f"engine must be 'reference' or 'auto' for {learner!r}: it, its loss or its quantizer has no kernels."
             )
-        self.learner, self.n_agents = learner, network.n_agents
+        self.learner, self.features, self.network = learner, features, network
+        self.n_agents = network.n_agents
         self.dtype = np.dtype(dtype)
         self._collective = collective
         self._plan = make_plan(learner, features, network.n_agents, self.dtype.type)
@@ -114,6 +120,14 @@ class Compiled:
         self.energy_before = float((weights.astype(np.float64) ** 2).sum())
         self._largest = np.array([np.sqrt(self.energy_before)])
 
+    def __reduce__(self) -> Any:
+        # Aligned rows and shared ones do not survive a pickle: the copy is made anew from the state, as a resumed run.
+        parts = (self.learner, self.features, self.network, self.dtype.name, self.state(), self._collective)
+        return Compiled, parts, (self.energy_before, float(self._largest[0]))
+
+    def __setstate__(self, kept: tuple[float, float]) -> None:
+        self.energy_before, self._largest[0] = kept
+
     def _make_scratch(self) -> rounds.Scratch:
         whole = max(1, _BLOCK_ROWS // self.n_agents)
         if whole > 4:
@@ -134,8 +148,8 @@ class Compiled:
     def advance(self, X: Array, y: Array, mapped: bool = False) -> Chunk:
         """Run the rounds of ``X`` (T, N, d), or of features (T, N, 2L) if ``mapped``, with labels ``y`` (T, N)."""
         n_rounds = len(y)
-        samples = np.ascontiguousarray(X.reshape(n_rounds * self.n_agents, X.shape[2]), dtype=self.dtype)
-        labels = np.ascontiguousarray(y, dtype=self.dtype)
+        samples = _plain(X.reshape(n_rounds * self.n_agents, X.shape[2]), self.dtype)
+        labels = _plain(y, self.dtype)
         shape = (n_rounds, self.n_agents)
         scores = (np.empty(shape), np.empty(shape)) if self._collective else None
         record = rounds.Columns(

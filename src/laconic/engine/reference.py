@@ -43,6 +43,13 @@ class Reference:
         self.energy_before = float((start.weights.astype(np.float64) ** 2).sum())
         self._largest = np.sqrt(self.energy_before)
 
+    def __reduce__(self) -> Any:
+        parts = (self.learner, self.features, self.network, self.dtype.name, self.state(), self._collective)
+        return Reference, parts, (self.energy_before, float(self._largest))
+
+    def __setstate__(self, kept: tuple[float, float]) -> None:
+        self.energy_before, self._largest = kept
+
     def state(self) -> State:
         """Copies of all that the next round needs."""
         return snapshot(self.round, self._state._asdict(), self._broadcast)
