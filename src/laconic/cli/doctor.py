@@ -16,7 +16,7 @@ _ABOUT = "\nVersions, data folders, and a short test of the compiled engine."
 _EXAMPLES = "\nexample:\n  laconic info"
 
 _NEEDED = ("numpy", "numba", "scipy", "networkx", "scikit-learn", "polars", "matplotlib", "pooch")
-_OPTIONAL = ("river", "h5py", "eclipse-zenoh", "mpi4py", "starlette")
+_OPTIONAL = ("river", "h5py", "eclipse-zenoh")
 _ROUNDS, _AGENTS, _INPUTS, _FREQUENCIES = 4000, 10, 10, 50
 
 
