@@ -197,6 +197,13 @@ def test_power_plant_from_its_workbook_and_from_csv(tmp_path):
     np.testing.assert_array_equal(data.load("power-plant", data_dir=tmp_path).X, plant.X)
 
 
+def test_power_plant_refuses_a_workbook_that_unpacks_to_too_much(tmp_path, monkeypatch):
+    (tmp_path / "Folds5x2_pp.xlsx").write_bytes(xlsx([["AT", "V"], *[[1.0, 2.0]] * 1000]))
+    monkeypatch.setattr("laconic.data.workbook._LARGEST_SHEET", 10_000)
+    with pytest.raises(ValueError, match=r"not a workbook that can be read \(xl/worksheets/sheet1.xml unpacks to"):
+        data.load("power-plant", data_dir=tmp_path)
+
+
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
