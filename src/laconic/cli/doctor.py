@@ -71,7 +71,7 @@ def _engine() -> tuple[bool, str]:
 
     if not has_numba():
         return True, "NumPy's, without numba: enough for agents, slow for simulations"
-    from laconic.cli.words import patience
+    from laconic.cli.words import note_of_compiling
     from laconic.engine import simulate
     from laconic.features import RandomFeatures
     from laconic.learners import QCODKLA
@@ -83,7 +83,7 @@ def _engine() -> tuple[bool, str]:
     features = RandomFeatures.gaussian(_INPUTS, _FREQUENCIES)
     run = (QCODKLA(), features, Network.ring(_AGENTS))
     try:
-        with patience("compiling, once for each installation; this takes about ten seconds."):
+        with note_of_compiling():
             compiled = simulate(*run, X[:100], y[:100], engine="compiled")
         reference = simulate(*run, X[:100], y[:100], engine="reference")
         gap = float(np.abs(compiled.predictions - reference.predictions).max())

@@ -83,14 +83,14 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command ``run``."""
+    """Run the learner and its silent twin, and print what that brought."""
     import dataclasses
 
     from laconic.cli.inputs import prepare
     from laconic.cli.learners import local_twin, make_learner
     from laconic.cli.records import write
     from laconic.cli.results import Result
-    from laconic.cli.words import patience
+    from laconic.cli.words import note_of_compiling
     from laconic.engine import simulate, sweep
 
     source = prepare(arguments, arguments.loss)
@@ -98,12 +98,12 @@ def run(arguments: argparse.Namespace) -> int:
     stream = source.stream(arguments.seed)
     folder = _folder(arguments.out)
     data = (stream.features, stream.network, stream.X, stream.y)
-    with patience("compiling, once for each installation; this takes about ten seconds."):
-        simulate(learner, *data[:2], stream.X[:1], stream.y[:1])  # so that the time below is that of the run alone
-    trace = simulate(learner, *data, progress=arguments.progress)
-    # The scores of everybody's model on everybody's data cost far more than the run: they are not in its time.
     twin = local_twin(learner, stream.network)
-    both = sweep({"learner": learner, "local": twin}, *data, collective=True)
+    with note_of_compiling():
+        simulate(learner, *data[:2], stream.X[:1], stream.y[:1])  # so that the time below is that of the run alone
+        trace = simulate(learner, *data, progress=arguments.progress)
+        # The scores of everybody's model on everybody's data cost far more than the run: they are not in its time.
+        both = sweep({"learner": learner, "local": twin}, *data, collective=True)
     together = both["learner"]
     trace = dataclasses.replace(
         trace, collective_square=together.collective_square, collective_loss=together.collective_loss

@@ -6,7 +6,6 @@ import re
 import shutil
 import sys
 import textwrap
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -30,7 +29,6 @@ _PHRASES = {
     "raise eta (": "raise --eta (",
     " or rho (": " or --rho (",
 }
-_SLOW = 1.5  # seconds after which silence begins to worry
 _LINE = 100  # longer lines are hard to read, however wide the terminal
 
 
@@ -55,15 +53,12 @@ def note(message: str) -> None:
 
 
 @contextmanager
-def patience(message: str) -> Iterator[None]:
-    """Say ``message`` if what is done meanwhile takes longer than one likes to wait without a word."""
-    timer = threading.Timer(_SLOW, note, [message])
-    timer.daemon = True
-    timer.start()
-    try:
+def note_of_compiling() -> Iterator[None]:
+    """Say so if something is compiled meanwhile, for it takes longer than one likes to wait without a word."""
+    from laconic.engine.compiling import when_compiling
+
+    with when_compiling(lambda: note("compiling, once for each installation; this takes about ten seconds.")):
         yield
-    finally:
-        timer.cancel()
 
 
 def width() -> int:

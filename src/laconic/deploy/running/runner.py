@@ -24,6 +24,7 @@ from laconic.deploy.settings.site import Site
 from laconic.deploy.settings.sources import ZenohSettings
 from laconic.deploy.sources.base import Source
 from laconic.engine import Diverged
+from laconic.engine.compiling import when_compiling
 from laconic.protocol import Agent
 from laconic.protocol.actions import Terms
 from laconic.protocol.checkpoint import read_checkpoint
@@ -31,7 +32,6 @@ from laconic.protocol.paces import make_pacer
 from laconic.transport.link import Event, PublicLink
 from laconic.transport.zenoh import Security, ZenohLink
 
-_SLOW = 3.0  # seconds of silence after which one wonders
 _HEARTBEAT = 10.0  # seconds of silence on slots after which an agent says that it is
 
 _log = logging.getLogger(__name__)
@@ -194,14 +194,9 @@ def warm(site: Site) -> None:
 
     Two agents of this site's kind talk to each other, here and now.
     """
-    note = {"why": "the first start of an installation compiles for a while"}
-    patience = threading.Timer(_SLOW, _log.info, ["prepares"], {"extra": note})
-    patience.daemon = True
-    patience.start()
-    try:
+    why = {"why": "the first start of an installation compiles for a while"}
+    with when_compiling(lambda: _log.info("prepares", extra=why)):
         _rehearse(site)
-    finally:
-        patience.cancel()
 
 
 def _rehearse(site: Site) -> None:
