@@ -11,7 +11,9 @@ from typing import TypeVar, final
 
 import numpy as np
 
+from laconic import _validate
 from laconic._validate import Array
+from laconic._worded import ArgumentError
 
 
 class Loss(ABC):
@@ -205,4 +207,4 @@ def get(loss: str | Loss) -> Loss:
     if isinstance(loss, str) and loss in LOSSES:
         return LOSSES[loss]
     names = ", ".join(repr(name) for name in LOSSES)
-    raise ValueError(f"loss must be one of {names}, or a laconic.losses.Loss; got {loss!r}.")
+    raise ArgumentError("loss", f"must be one of {names}, or a laconic.losses.Loss; got {_validate.shown(loss)}.")

@@ -19,6 +19,7 @@ import numpy as np
 
 from laconic import _validate
 from laconic._validate import Array
+from laconic._worded import ArgumentError
 
 _SCALE_BITS = 32
 _LARGEST = 1e300
@@ -68,12 +69,17 @@ class Quantizer:
         try:
             low, high = self.range
         except (TypeError, ValueError):
-            raise ValueError(f"range must be 'adaptive' or a pair (u, v), got {self.range!r}.") from None
+            raise ArgumentError(
+                "range", f"must be 'adaptive' or a pair (u, v), got {_validate.shown(self.range)}."
+            ) from None
         low, high = _validate.number("range[0]", low), _validate.number("range[1]", high)
         if not low < high:
-            raise ValueError(f"range must be a pair (u, v) with u < v, got {self.range!r}.")
+            raise ArgumentError("range", f"must be a pair (u, v) with u < v, got {_validate.shown(self.range)}.")
         if max(-low, high) > _LARGEST or not (high - low) / self.cells > 0:
-            raise ValueError(f"range must be neither too wide nor too narrow for floats to divide, got {self.range!r}.")
+            raise ArgumentError(
+                "range",
+                f"must be neither too wide nor too narrow for floats to divide, got {_validate.shown(self.range)}.",
+            )
         object.__setattr__(self, "range", (low, high))
 
     @property

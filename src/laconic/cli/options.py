@@ -9,7 +9,24 @@ import textwrap
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, final
 
+from laconic._worded import Argument, Setting
+
 _CHOICE = re.compile(r"argument (\S+): invalid choice: (.+?) \(choose from (.+)\)$")
+
+#: The library speaks of arguments; at a terminal they are options. Those of the learners and channels keep their names.
+OPTIONS = {
+    "n_agents": "--agents",
+    "n_frequencies": "--frequencies",
+    "n_rows": "--rows",
+    "how": "--partition",
+    "name": "data",
+    "name_or_path": "data",
+    "data_dir": "--data-dir",
+}
+_STEPS = ("alpha", "bandwidth", "beta", "bits", "eta", "loss", "range", "regularization", "rho", "step")
+OPTIONS |= {name: f"--{name}" for name in (*_STEPS, "missing", "protocol", "seed", "seeds", "set", "target")}
+#: What an option is when it is left out, where the library may advise just that.
+_LEFT_OUT = {"range": "adaptive"}
 
 #: What ``add_parser`` is called on; argparse keeps the name of its class to itself.
 Commands = Any
@@ -57,6 +74,19 @@ def describe(about: str, examples: str) -> dict[str, Any]:
         "epilog": examples.strip("\n"),
         "formatter_class": _Formatter,
     }
+
+
+def at_terminal(part: Argument | Setting) -> str:
+    """The words for an argument that a sentence of the library names, or for the advice to set it.
+
+    >>> at_terminal(Argument("n_agents")), at_terminal(Setting("pass", "missing", "drop"))
+    ('--agents', 'add --missing drop')
+    """
+    if isinstance(part, Argument):
+        return OPTIONS.get(part, part)
+    if _LEFT_OUT.get(part.argument) == part.value:
+        return f"leave it {part.value}"
+    return f"add {OPTIONS.get(part.argument, part.argument)} {part.value}"
 
 
 def number(text: str) -> float:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from laconic import _validate
+from laconic._worded import ArgumentError
 from laconic.data import files, own
 from laconic.data.dataset import Dataset, Table
 from laconic.data.download import absent
@@ -88,7 +89,7 @@ def load(
         return _dataset(path.name, table, words, "", None)
     entry = REGISTRY[name_or_path]
     if target is not None:
-        raise ValueError(f"target is for files of your own; {entry.name!r} predicts {entry.target!r}.")
+        raise ArgumentError("target", f"is for files of your own; {entry.name!r} predicts {entry.target!r}.")
     table = (
         entry.draw(n_rows) if entry.draw is not None else _known(entry, protocol, data_dir, n_rows, download, progress)
     )
@@ -133,17 +134,17 @@ def _read(path: Path, entry: Entry, protocol: str, stop: int | None) -> Table:
 
 def _own_path(name_or_path: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None) -> Path:
     if not isinstance(name_or_path, (str, os.PathLike)) or not str(name_or_path):
-        raise ValueError(f"name_or_path must be a name or a file, got {name_or_path!r}.")
+        raise ArgumentError("name_or_path", f"must be a name or a file, got {_validate.shown(name_or_path)}.")
     path = Path(name_or_path).expanduser()
     candidates = [path] if data_dir is None or path.is_absolute() else [path, files.folder(data_dir) / path]
     for candidate in candidates:
         if candidate.is_file():
             return candidate
         if candidate.is_dir():
-            raise ValueError(f"name_or_path must be a name or a file, and {str(candidate)!r} is a folder.")
+            raise ArgumentError("name_or_path", f"must be a name or a file, and {str(candidate)!r} is a folder.")
     looks_like_a_file = len(path.parts) > 1 or Path(files.stem(path)).suffix.lower() in own.ENDINGS
     if looks_like_a_file:
-        raise ValueError(f"name_or_path must be a name or a file, and there is no file {str(path)!r}.")
+        raise ArgumentError("name_or_path", f"must be a name or a file, and there is no file {str(path)!r}.")
     info(str(name_or_path))
     raise AssertionError("a known name is never taken for a file")
 
@@ -152,7 +153,7 @@ def _cut(table: Table, n_rows: int | None, name: str) -> Table:
     if n_rows is None:
         return table
     if n_rows > len(table.y):
-        raise ValueError(f"n_rows must be at most {len(table.y)}, the number of rows of {name!r}; got {n_rows}.")
+        raise ArgumentError("n_rows", f"must be at most {len(table.y)}, the number of rows of {name!r}; got {n_rows}.")
     return table._replace(X=table.X[:n_rows], y=table.y[:n_rows])
 
 

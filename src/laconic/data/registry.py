@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
 
+from laconic import _validate
+from laconic._worded import ArgumentError
 from laconic.data.dataset import Table
 
 #: Where most of the sets were published.
@@ -132,4 +134,4 @@ def info(name: str) -> Entry:
     near = difflib.get_close_matches(str(name).lower().replace("_", "-"), REGISTRY, n=1, cutoff=0.5)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     known = ", ".join(REGISTRY)
-    raise ValueError(f"name must be a file or one of {known}; got {name!r}.{hint}")
+    raise ArgumentError("name", f"must be a file or one of {known}; got {_validate.shown(name)}.{hint}")

@@ -162,8 +162,7 @@ def make_engine(
         ("features", features, RandomFeatures),
         ("network", network, Network),
     ):
-        if not isinstance(value, kind):
-            raise ValueError(f"{name} must be a laconic {kind.__name__}, got {value!r}.")
+        _validate.instance(name, value, kind, f"a laconic {kind.__name__}")
     _validate.choice("engine", engine, ("auto", "compiled", "reference"))
     _validate.choice("dtype", dtype, ("float64", "float32"))
     from laconic.engine.reference import Reference

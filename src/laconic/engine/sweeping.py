@@ -16,6 +16,7 @@ import numpy as np
 
 from laconic import _extras, _validate
 from laconic._validate import Array
+from laconic._worded import ArgumentError
 from laconic.engine.chunk import Chunk, Engine
 from laconic.engine.log import Log
 from laconic.engine.outcome import advice, make_trace
@@ -207,22 +208,22 @@ def _listed(learners: object) -> list[Learner]:
     elif isinstance(learners, Iterable) and not isinstance(learners, (str, bytes)):
         listed = list(learners)
     else:
-        raise ValueError(f"learners must be a list or a dict of learners, got {learners!r}.")
+        raise ArgumentError("learners", f"must be a list or a dict of learners, got {_validate.shown(learners)}.")
     if not listed:
-        raise ValueError("learners must hold at least one learner.")
+        raise ArgumentError("learners", "must hold at least one learner.")
     for learner in listed:
         if not isinstance(learner, Learner):
-            raise ValueError(f"learners must hold laconic Learners only, found {learner!r}.")
+            raise ArgumentError("learners", f"must hold laconic Learners only, found {_validate.shown(learner)}.")
     return listed
 
 
-def _checked_jobs(n_jobs: object) -> int | None:
+def _checked_jobs(n_jobs: int | None) -> int | None:
     """``n_jobs`` for joblib: a whole number other than 0, or None for what is configured there."""
     if n_jobs is None:
         return None
-    if n_jobs == 0:
-        raise ValueError("n_jobs must not be 0: 1 runs one learner after the other, -1 uses every core.")
-    return _validate.integer("n_jobs", n_jobs, least=-(2**31), most=2**31)
+    if _validate.integer("n_jobs", n_jobs, least=-(2**31), most=2**31) == 0:
+        raise ArgumentError("n_jobs", "must not be 0: 1 runs one learner after the other, -1 uses every core.")
+    return n_jobs
 
 
 def _map_chunk(runs: list[_Run], features: RandomFeatures, X: Array, dtype: str) -> Array:

@@ -9,6 +9,7 @@ from typing import final
 import numpy as np
 
 from laconic import _validate
+from laconic._worded import ArgumentError
 from laconic.learners import QCODKLA, Learner
 
 #: Starting value and growth of eta, and rho, for each loss. Steps of a squared loss must stay below 1, those of a
@@ -65,5 +66,5 @@ def checked_bandwidth(bandwidth: object, n_inputs: int, variance: float) -> floa
         # Inputs that do not vary say nothing about their scale.
         return float(np.sqrt(n_inputs * (variance if variance > 0 else 1.0) / 2))
     if isinstance(bandwidth, str):
-        raise ValueError(f"bandwidth must be 'scale' or a positive number, got {bandwidth!r}.")
+        raise ArgumentError("bandwidth", f"must be 'scale' or a positive number, got {_validate.shown(bandwidth)}.")
     return _validate.number("bandwidth", bandwidth, above=0)

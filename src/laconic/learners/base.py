@@ -29,6 +29,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from laconic import _validate, losses
 from laconic._validate import Array
+from laconic._worded import ArgumentError
 from laconic.channel import Channel
 from laconic.learners import parameters
 from laconic.learners.schedules import Constant, Schedule
@@ -117,7 +118,7 @@ class Learner(ABC):
         self.regularization = _validate.number("regularization", regularization, least=0)
         self.loss = losses.get(loss)
         if channel is not None and not isinstance(channel, Channel):
-            raise ValueError(f"channel must be a laconic.Channel, got {channel!r}.")
+            raise ArgumentError("channel", f"must be a laconic.Channel, got {_validate.shown(channel)}.")
         self.channel = channel
 
     @abstractmethod

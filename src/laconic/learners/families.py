@@ -8,6 +8,7 @@ import numpy as np
 
 from laconic import _validate, losses
 from laconic._validate import Array
+from laconic._worded import Argument, Worded
 from laconic.channel import Channel
 from laconic.learners import schedules
 from laconic.learners.base import Learner
@@ -40,12 +41,15 @@ class ADMM(Learner):
         self.rho = _validate.number("rho", rho, least=0)
         self.eta = schedules.get("eta", eta)
 
-    def advice(self) -> str:
-        """Eta + 2 rho d divides every step."""
+    def advice(self) -> Worded:
+        """To raise eta or rho, since eta + 2 rho d divides every step."""
         eta = f" (now {self.eta.value:g})" if isinstance(self.eta, Constant) else ""
-        return (
-            "eta + 2 rho d is too small for this data, and its inverse is the step: "
-            f"raise eta{eta} or rho (now {self.rho:g})."
+        return Worded(
+            "eta + 2 rho d is too small for this data, and its inverse is the step: raise ",
+            Argument("eta"),
+            f"{eta} or ",
+            Argument("rho"),
+            f" (now {self.rho:g}).",
         )
 
     @classmethod
@@ -91,6 +95,6 @@ class Gradient(Learner):
         """Its own step."""
         return float(self.step_size(1))
 
-    def advice(self) -> str:
-        """The step alone decides."""
-        return "the step is too large for this data; lower step."
+    def advice(self) -> Worded:
+        """To lower the step."""
+        return Worded("the step is too large for this data; lower ", Argument("step"), ".")

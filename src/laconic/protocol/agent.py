@@ -15,6 +15,7 @@ import numpy as np
 
 from laconic import _validate
 from laconic._validate import Array
+from laconic._worded import Argument, Worded
 from laconic.engine import Diverged
 from laconic.engine.endings import BAD_INPUT, DIVERGED
 from laconic.features import RandomFeatures
@@ -204,7 +205,8 @@ class Agent:
         if status == BAD_INPUT:
             raise _bad_sample()
         if status == DIVERGED:
-            raise Diverged(t, None, f"the model of agent {self.name!r} left all bounds; raise eta or lower step.")
+            lost = f"the model of agent {self.name!r} left all bounds; raise "
+            raise Diverged(t, None, Worded(lost, Argument("eta"), " or lower ", Argument("step"), "."))
         sent, outside, scale = ledger.speak(t) if self._speaks else (False, 0, 0.0)
         dialogue.begin_round(sent)
         sent = sent and dialogue.degree > 0
