@@ -75,6 +75,7 @@ def channels() -> dict[str, Channel]:
 
 def check_parameters(learner: Learner) -> None:
     """Parameters are kept under the names of their arguments, and make the same learner again."""
+    _check_kind(learner)
     arguments = learner.arguments()
     for name in arguments:
         kept = "step_size" if name == "step" else name
