@@ -104,9 +104,9 @@ def test_a_lock_is_let_go_by_a_process_that_is_killed(tmp_path):
     )
     process = subprocess.Popen([sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdout.readline() == b"held\n"
-    with pytest.raises(Taken, match=rf"^it is locked already, as process {process.pid}: stop that one first\.$"):
-        with only_one(path, "it is locked"):
-            pytest.fail("both hold it")
+    expected = rf"^it is locked already, as process {process.pid}: stop that one first\.$"
+    with pytest.raises(Taken, match=expected), only_one(path, "it is locked"):
+        pytest.fail("both hold it")
     process.kill()
     process.communicate()
     with only_one(path, "it is locked"):

@@ -9,15 +9,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 from laconic.deploy.settings.site import Site
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+_fcntl: Any = import_module("fcntl") if find_spec("fcntl") else None  # Windows has none
 
 
 @final
@@ -52,7 +51,7 @@ def only_one(path: Path, what: str) -> Iterator[None]:
 
 def _lock(path: Path, what: str) -> int | None:
     """A descriptor that holds the lock; None where there cannot be one."""
-    if fcntl is None:
+    if _fcntl is None:
         return None
     while True:
         try:
@@ -61,7 +60,7 @@ def _lock(path: Path, what: str) -> int | None:
         except OSError:  # a folder that cannot be written to
             return None
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _fcntl.flock(file, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
         except BlockingIOError:
             holder = os.read(file, 32).decode("ascii", "replace").strip()
             os.close(file)
