@@ -75,6 +75,7 @@ class RenewingLink:
         **options: Any,
     ) -> None:
         self.name, self.security = name, security
+        self.session: Any = self  # what a source of samples declares its subscriber with
         self._deliver, self._options = deliver, options
         self._here: set[str] = set()  # neighbours that were said to be there
         self._subscriptions: list[_Subscription] = []
@@ -93,11 +94,6 @@ class RenewingLink:
             run = threading.Thread(target=self._run, args=(every,), name="looks after certificates", daemon=True)
             self._thread = run
             run.start()
-
-    @property
-    def session(self) -> RenewingLink:
-        """What a source of samples declares its subscriber with."""
-        return self
 
     # ----------------------------------------------------------------------------------------------------------------
     # As a link
@@ -158,23 +154,25 @@ class RenewingLink:
         """Do what is due at ``now``, in seconds since 1970: warn, and open a new session if files have changed."""
         with self._looks:
             self._warn(now)
-            self._watch(now)
-            if self._link is None:  # the last attempt failed
+            if self._link is None or self._changed(now):  # None: the last attempt failed
                 self._reopen(now)
-                return
-            seen = self._stamps()
-            if seen == self._seen:
-                return
-            try:
-                fresh = self._contents(now)
-            except (ValueError, OSError) as error:
-                if seen == self._doubted:  # not only on their way
-                    self._tell(now, logging.ERROR, "certificates refused", seen, why=str(error))
-                self._doubted = seen
-                return
-            self._seen, self._doubted = seen, None
-            if fresh != self._used:
-                self._reopen(now)
+            else:
+                self._watch(now)
+
+    def _changed(self, now: float) -> bool:
+        """Whether there are other files than those in use, and they are good."""
+        seen = self._stamps()
+        if seen == self._seen:
+            return False
+        try:
+            fresh = self._contents(now)
+        except (ValueError, OSError) as error:
+            if seen == self._doubted:  # not only on their way
+                self._tell(now, logging.ERROR, "certificates refused", seen, why=str(error))
+            self._doubted = seen
+            return False
+        self._seen, self._doubted = seen, None
+        return fresh != self._used
 
     def _stamps(self) -> _Stamp:
         """What tells that a file was replaced."""
