@@ -1,12 +1,13 @@
 """One agent as a state machine without I/O: messages in, messages out; checkpoints and repair.
 
-The rooms, from the inside out: ``ledger`` holds the numbers and calls the simulator's kernels; ``neighbour`` is what is
-known of each neighbour and edge; ``wire`` turns messages into bytes and back; ``dialogue`` is the protocol; ``agent``
-is what people use; ``checkpoint`` is its memory on disk.
+The rooms, from the inside out: ``messages`` is what is said, ``session`` one end of an edge, ``table`` what happens when,
+``conversation`` all edges of a process, over any kind of numbers. ``ledger`` holds the numbers of an agent and calls
+the simulator's kernels, ``accounts`` the shares of its edges; ``wire`` turns messages into bytes and back; ``dialogue``
+puts these together; ``agent`` is what people use; ``checkpoint`` and ``state`` are its memory.
 """
 
 from laconic.protocol.agent import Agent, Info, NotReady
 from laconic.protocol.checkpoint import AgentState
-from laconic.protocol.dialogue import Message
+from laconic.protocol.dialogue import Alert, Message
 
-__all__ = ["Agent", "AgentState", "Info", "Message", "NotReady"]
+__all__ = ["Agent", "AgentState", "Alert", "Info", "Message", "NotReady"]

@@ -12,6 +12,7 @@ import hashlib
 import json
 import logging
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -57,6 +58,13 @@ class AgentState:
         payload = data[start:]
         if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC) : start] != _digest(payload):
             raise ValueError("not a whole checkpoint of an agent.")
+        try:
+            return cls._parse(payload)
+        except (KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as error:
+            raise ValueError(f"not a checkpoint of an agent: {type(error).__name__}: {error}.") from None
+
+    @classmethod
+    def _parse(cls, payload: bytes) -> AgentState:
         end = 4 + int.from_bytes(payload[:4], "little")
         described = json.loads(payload[4:end])
         arrays = {}
@@ -99,7 +107,7 @@ def write_checkpoint(path: Path, state: AgentState) -> None:
 def _is_whole(path: Path) -> bool:
     try:
         AgentState.from_bytes(path.read_bytes())
-    except (ValueError, KeyError, TypeError, OSError):
+    except Exception:
         return False
     return True
 
@@ -109,17 +117,28 @@ def read_checkpoint(path: Path) -> AgentState | None:
 
     ValueError if there are files and none of them is any good.
     """
+    found: list[AgentState] = []
+    return found[0] if load_checkpoint(path, found.append) else None
+
+
+def load_checkpoint(path: Path, use: Callable[[AgentState], None]) -> bool:
+    """Have ``use`` take the state at ``path``, or the previous one if that is missing or no good; False if none is.
+
+    Whatever is wrong with a file, or with what ``use`` finds in it, the one before is tried, and a line logged. Then
+    ValueError if there are files and none of them is any good.
+    """
     broken = []
     for candidate in (path, previous(path)):
         try:
             if candidate.stat().st_size > _LARGEST_FILE:
                 raise ValueError("it is far too large.")
-            return AgentState.from_bytes(candidate.read_bytes())
+            use(AgentState.from_bytes(candidate.read_bytes()))
+            return True
         except FileNotFoundError:
             continue
-        except (ValueError, KeyError, TypeError, OSError) as error:
+        except Exception as error:  # a memory that cannot be read must not be what an agent dies of
             log.warning("checkpoint refused: %s", error, extra={"path": str(candidate)})
-            broken.append(candidate.name)
+            broken.append(f"{candidate.name} ({error})")
     if broken:
-        raise ValueError(f"no good checkpoint in {path.parent}: {', '.join(broken)} cannot be read whole.")
-    return None
+        raise ValueError(f"no good checkpoint in {path.parent}: {'; '.join(broken)}")
+    return False

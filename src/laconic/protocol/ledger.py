@@ -1,13 +1,8 @@
-"""What one agent holds in numbers: its model, its dual, what it and its neighbours have said, and the sums of that.
+"""What one agent holds in numbers: its model, its dual, and what it and its neighbours have said.
 
-The arithmetic is the simulator's, by the same kernels (``engine.single``), a row at a time. For itself and for each
-neighbour the ledger keeps, beside the broadcast theta-hat, its running sum S over all finished rounds, in float64:
-
-    gamma_i = rho sum_j (S_i - S_j - B_ij)
-
-with a constant B_ij of each edge (zero for one that has existed from the start). In ordinary rounds the dual grows by
-rho (theta-hat_i - theta-hat_j), as in the simulator and with its bits; the sums are what it is computed from anew when
-something was missed, or an edge comes or goes.
+The arithmetic is the simulator's, by the same kernels (``engine.single``), a row at a time. In ordinary rounds the dual
+grows by rho (theta-hat_i - theta-hat_j), as in the simulator and with its bits; ``accounts`` keeps the shares that it
+is computed from anew when an edge comes or goes.
 """
 
 from __future__ import annotations
@@ -25,7 +20,7 @@ from laconic.features import RandomFeatures
 from laconic.learners import Learner
 from laconic.learners.schedules import Constant, Schedule
 from laconic.losses import Squared
-from laconic.protocol.messages import Kind, Statement
+from laconic.protocol.messages import Kind
 
 _THRESHOLDS_AHEAD = 256
 
@@ -104,16 +99,17 @@ class Ledger:
         return status, float(prediction)
 
     def _raise_yardstick(self) -> bool:
-        """Whether others have said larger models than the yardstick of divergence knew of.
+        """Whether most have said larger models than the yardstick of divergence knew of.
 
         The simulator sees everybody's labels; an agent that has seen small ones only must not take for divergence
-        what its neighbours have taught it.
+        what its neighbours have taught it. One neighbour among several cannot raise it.
         """
-        said = self.rows[single.SAID :].astype(np.float64)
-        largest = float(np.sqrt((said**2).sum(axis=1).max()))
-        if not largest > self.numbers[single.LARGEST]:
+        heard = self.rows[single.SAID + np.append(0, self._live)].astype(np.float64)
+        norms = np.sort(np.sqrt((heard**2).sum(axis=1)))
+        usual = float(norms[len(norms) // 2])
+        if not usual > self.numbers[single.LARGEST]:
             return False
-        self.numbers[single.LARGEST] = largest
+        self.numbers[single.LARGEST] = usual
         return True
 
     def speak(self, t: int) -> tuple[bool, int, float]:
@@ -122,21 +118,15 @@ class Ledger:
         return sent, outside, scale
 
     def listen(self) -> None:
-        """Steps 4 and 5: take in what the replicas say, move the dual, add to the sums."""
+        """Steps 4 and 5: take in what the replicas say, move the dual."""
         single.listen_one(self._live, self._combination, self.rows, self.sums, self.numbers, self._codes)
 
-    def hear(self, index: int, statement: Statement, late: float) -> bool:
-        """Change a replica by what was said; ``late`` rounds of the old one are in its sum by mistake.
-
-        False, and nothing changed, if the message decodes to something that is not finite or ends in odd bits.
-        """
-        body = statement.body
-        if body is None:
-            return True
-        if statement.header.kind is Kind.DENSE:
-            return bool(single.hear_dense(index, body, late, self.rows, self.sums))
-        scale = np.float32(statement.scale)
-        return bool(single.hear_codes(index, body, scale, late, self.rows, self.sums, self.numbers, self._codes))
+    def hear(self, index: int, kind: Kind, scale: float, body: Array) -> bool:
+        """Change a replica by what was said; False, and nothing changed, if that is not finite or ends in odd bits."""
+        if kind is Kind.DIFFERENCE:
+            scale32 = np.float32(scale)
+            return bool(single.hear_codes(index, body, scale32, 0.0, self.rows, self.sums, self.numbers, self._codes))
+        return bool(single.hear_dense(index, body, 0.0, self.rows, self.sums))
 
     def loss(self, prediction: float, label: float) -> float:
         """The loss of a prediction; NaN without a label."""
@@ -159,22 +149,6 @@ class Ledger:
     # ----------------------------------------------------------------------------------------------------------------
     # Repair
 
-    def pass_rounds(self, n_rounds: int) -> None:
-        """Let rounds pass (back, if negative) in which nobody says a thing: every sum grows, the dual is due later."""
-        if n_rounds:
-            self.sums += n_rounds * self.rows[single.SAID :].astype(np.float64)
-
-    def adopt(self, index: int, broadcast: Array, total: Array) -> None:
-        """Put a broadcast and its sum in the place of what was known."""
-        n = self.n_features
-        self.rows[single.SAID + index, :n] = broadcast
-        self.sums[index, :n] = total
-
-    def balance(self, index: int) -> Array:
-        """S_i - S_j: what the dual share of an edge is made of."""
-        gap: Array = self.sums[0, : self.n_features] - self.sums[index, : self.n_features]
-        return gap
-
     def settle(self, shares: list[Array]) -> None:
         """Gamma <- rho times the sum of the live edges' shares: the dual from its definition."""
         if self.has_duals:
@@ -190,10 +164,6 @@ class Ledger:
     def said(self, index: int) -> Array:
         """theta-hat of the agent (0) or of a neighbour."""
         return self.rows[single.SAID + index, : self.n_features]
-
-    def total(self, index: int) -> Array:
-        """S of the agent (0) or of a neighbour, over all finished rounds."""
-        return self.sums[index, : self.n_features]
 
     @property
     def weights(self) -> Array:

@@ -1,79 +1,156 @@
-"""An agent's state, taken out and put back: all that it holds and knows, but not what is under way."""
+"""An agent's state, taken out and put back: all that it holds and knows, but not what is under way.
+
+What is not in it: the incarnation, the number of the next call and of the next offer, an outstanding offer. After a
+restart no edge is live, and no position can be used twice.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from laconic._validate import Array
 from laconic.engine import single
 from laconic.protocol.checkpoint import AgentState
+from laconic.protocol.conversation import COUNT_LIMIT
 from laconic.protocol.dialogue import Dialogue
-from laconic.protocol.edge import Stage
-from laconic.protocol.messages import Position
+from laconic.protocol.messages import Decide, Kind, Offer, Refusal, Statement
+from laconic.protocol.session import LOGGED, Session, Stage
+from laconic.protocol.wire import MODEL_LIMIT, SHARE_LIMIT
+
+VERSION = 2
+
+_COUNTS = ("g", "k", "label", "spoken", "heard", "unheard", "claim", "degree")
+_FLAGS = ("intact", "fresh", "counted")
 
 
 def take_state(dialogue: Dialogue) -> AgentState:
     """The state of an agent: plain values and copies of arrays."""
-    ledger, others = dialogue.ledger, dialogue.neighbours
-    n = ledger.n_features
-    neighbours = {
-        name: {
-            "position": list(other.position),
-            "degree": other.degree,
-            "stage": other.stage.value,
-            "epoch": other.epoch,
-            "remembers": other.remembers,
-        }
-        for name, other in others.items()
-    }
-    vectors = [np.zeros(n) if other.vector is None else other.vector for other in others.values()]
+    ledger, n = dialogue.ledger, dialogue.ledger.n_features
     arrays = {
         "weights": ledger.weights.copy(),
         "duals": ledger.duals.copy(),
         "pull": ledger.pull.copy(),
         "said": ledger.rows[single.SAID :, :n].copy(),
-        "sums": ledger.sums[:, :n].copy(),
-        "edges": np.array(vectors).reshape(-1, n),
+        "shares": dialogue.accounts.shares[1:].copy(),
     }
     about = {
+        "version": VERSION,
         "name": dialogue.name,
         "fingerprint": dialogue.wire.mark,
-        "position": list(dialogue.position),
+        "round": dialogue.round,
         "finished": dialogue.finished,
+        "tell_whole": dialogue.tell_whole,
         "largest": float(ledger.numbers[single.LARGEST]),
-        "neighbours": neighbours,
-        "recent": [[list(position), spoken, data.hex()] for position, spoken, data in dialogue.recent],
+        "neighbours": {name: _describe(dialogue, end) for name, end in dialogue.ends.items()},
     }
     return AgentState(about, arrays)
 
 
+def _describe(dialogue: Dialogue, end: Session) -> dict[str, Any]:
+    wire = dialogue.wire
+    pend = [] if end.pend is None else [wire.encode(letter, wire.sender, False).hex() for letter in end.pend]
+    return {
+        "stage": end.stage.value,
+        "tag": end.tag,
+        **{name: getattr(end, name) for name in (*_COUNTS, *_FLAGS)},
+        "log": [[s.n, s.label, s.degree, s.digest, int(s.kind), s.data.hex()] for s in end.log],
+        "pend": pend,
+    }
+
+
 def put_state(dialogue: Dialogue, state: AgentState) -> None:
-    """Put an agent where ``state`` was taken."""
+    """Put an agent where ``state`` was taken; ValueError, and nothing is changed, if anything in it is no good."""
     about, arrays = state.about, state.arrays
-    if about["name"] != dialogue.name:
-        raise ValueError(f"state belongs to agent {about['name']!r}, not to {dialogue.name!r}.")
-    if about["fingerprint"] != dialogue.wire.mark:
-        raise ValueError("state comes from an agent with other features, learner, channel or number of agents.")
-    ledger, others = dialogue.ledger, dialogue.neighbours
-    dialogue.life, dialogue.sequence, dialogue.round = about["position"]
-    dialogue.finished = about["finished"]
-    dialogue.recent.clear()
-    dialogue.recent.extend((Position(*at), spoken, bytes.fromhex(data)) for at, spoken, data in about["recent"])
-    ledger.numbers[single.LARGEST] = about["largest"]
-    ledger.weights[:], ledger.duals[:], ledger.pull[:] = arrays["weights"], arrays["duals"], arrays["pull"]
-    ledger.adopt(0, arrays["said"][0], arrays["sums"][0])
-    for number, (name, kept) in enumerate(about["neighbours"].items(), 1):
-        other = others.get(name)
-        if other is not None:
-            ledger.adopt(other.index, arrays["said"][number], arrays["sums"][number])
-            other.position, other.degree = Position(*kept["position"]), kept["degree"]
-            other.stage, other.epoch, other.remembers = Stage(kept["stage"]), kept["epoch"], kept["remembers"]
-            vector = arrays["edges"][number - 1]
-            other.vector = vector.copy() if vector.any() else None
-    for name, other in others.items():
-        if name not in about["neighbours"]:
-            other.stage = Stage.OPENING
-            other.forget()
-    dialogue.restored = True
-    dialogue.listen_to_the_living()
-    if set(about["neighbours"]) != set(others):
+    try:
+        if about.get("version") != VERSION:
+            raise ValueError(f"state is of version {about.get('version', 1)}, and this agent reads {VERSION}.")
+        if about["name"] != dialogue.name:
+            raise ValueError(f"state belongs to agent {about['name']!r}, not to {dialogue.name!r}.")
+        if about["fingerprint"] != dialogue.wire.mark:
+            raise ValueError("state comes from an agent with other features, learner, channel, clock or size.")
+        kept = about["neighbours"]
+        checked = _check_arrays(dialogue, arrays, len(kept))
+        ends = {name: _read_end(dialogue, name, values) for name, values in kept.items() if name in dialogue.ends}
+        round, finished = _count(about["round"]), _count(about["finished"])
+        largest = float(about["largest"])
+        if not finished <= round <= finished + 1 or not 0 <= largest < np.inf:
+            raise ValueError("state has rounds or a yardstick that no agent can have.")
+        tell_whole = bool(about["tell_whole"])
+    except (KeyError, TypeError, AttributeError, IndexError, Refusal, OverflowError) as error:
+        raise ValueError(f"state is not that of an agent: {type(error).__name__}: {error}.") from None
+    ledger = dialogue.ledger
+    dialogue.round, dialogue.finished, dialogue.tell_whole = round, finished, tell_whole
+    ledger.numbers[single.LARGEST] = largest
+    ledger.weights[:], ledger.duals[:], ledger.pull[:] = checked["weights"], checked["duals"], checked["pull"]
+    ledger.said(0)[:] = checked["said"][0]
+    known = list(kept)
+    for name, end in ends.items():
+        here, row = dialogue.ends[name], known.index(name)
+        end.index, end.leads = here.index, here.leads
+        dialogue.accounts.open(end.index, checked["said"][1 + row], checked["shares"][row])
+        end.restart()
+        _put_end(here, end)
+    dialogue.started = True
+    counted = [end.index for end in dialogue.ends.values() if end.counted]
+    lost = any(values["counted"] for name, values in kept.items() if name not in ends)
+    if lost:
         dialogue.settle()
+    else:
+        dialogue.accounts.count(counted)
+
+
+def _put_end(here: Session, end: Session) -> None:
+    for name in (*_COUNTS, *_FLAGS, "stage", "tag", "log", "pend", "out", "call"):
+        setattr(here, name, getattr(end, name))
+
+
+def _check_arrays(dialogue: Dialogue, arrays: dict[str, Array], n_kept: int) -> dict[str, Array]:
+    n, dtype = dialogue.ledger.n_features, dialogue.ledger.dtype
+    shapes: dict[str, tuple[tuple[int, ...], Any, float]] = {
+        "weights": ((n,), dtype, np.inf),
+        "duals": ((n,), dtype, np.inf),
+        "pull": ((n,), dtype, np.inf),
+        "said": ((1 + n_kept, n), dtype, MODEL_LIMIT),
+        "shares": ((n_kept, n), np.dtype(np.float64), SHARE_LIMIT),
+    }
+    for name, (shape, kind, limit) in shapes.items():
+        array = arrays[name]
+        if array.shape != shape or array.dtype != kind:
+            raise ValueError(f"state has {name} of shape {array.shape} and type {array.dtype}, not {shape} and {kind}.")
+        if not np.isfinite(array).all() or not (np.abs(array) <= limit).all():
+            raise ValueError(f"state has {name} that are not finite, or too large.")
+    return arrays
+
+
+def _read_end(dialogue: Dialogue, name: str, values: dict[str, Any]) -> Session:
+    end = Session(name, 0, leads=False)
+    end.stage, end.tag = Stage(values["stage"]), _count(values["tag"], 1 << 64)
+    for key in _COUNTS:
+        setattr(end, key, _count(values[key]))
+    for key in _FLAGS:
+        if not isinstance(values[key], bool):
+            raise TypeError(f"{key} of {name!r} is {values[key]!r}")
+        setattr(end, key, values[key])
+    wire, log = dialogue.wire, []
+    for n, label, degree, digest, kind, data in values["log"][-LOGGED:]:
+        counts = _count(n), _count(label), _count(degree), _count(digest, 1 << 32)
+        statement = Statement(end.tag, *counts, Kind(kind), bytes.fromhex(data))
+        wire.decode(wire.encode(statement, 0, False))
+        log.append(statement)
+    end.log = tuple(log)
+    if [s.n for s in log] != list(range(end.spoken - len(log) + 1, end.spoken + 1)):
+        raise ValueError(f"state has a log of {name!r} with gaps.")
+    if values["pend"]:
+        offer, decide = (wire.decode(bytes.fromhex(data)).letter for data in values["pend"])
+        if not isinstance(offer, Offer) or not isinstance(decide, Decide):
+            raise TypeError(f"no decision is pending with {name!r}")
+        end.pend = offer, decide
+    return end
+
+
+def _count(value: object, limit: int = COUNT_LIMIT) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < limit:
+        raise ValueError(f"state has {value!r} where a number is counted.")
+    return value
