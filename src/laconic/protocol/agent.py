@@ -432,8 +432,16 @@ class Agent:
         end = self._neighbour(name)
         return Position(end.tag >> 1, end.heard)
 
+    def edge_round(self, name: str) -> int:
+        """How many rounds are counted in an edge's share. In lockstep both ends agree, on slots they may be apart."""
+        return self._neighbour(name).k
+
     def share(self, name: str) -> Array:
-        """A copy of an edge's share of the dual, over rho: gamma is rho times the sum of the live edges' shares."""
+        """A copy of an edge's share of the dual, over rho: gamma is rho times the sum of the live edges' shares.
+
+        Shares of the two ends cancel where both stand in one ``edge_round`` and have heard all of each other; who is
+        ``k`` rounds behind lacks ``k`` times its broadcast less its replica.
+        """
         end = self._neighbour(name)
         return self._dialogue.accounts.share(end.index) if end.counted else np.zeros(self._ledger.n_features)
 

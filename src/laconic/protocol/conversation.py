@@ -410,6 +410,10 @@ class Conversation:
         """Whether all that was missed is at hand."""
         return end.spoken - len(end.log) <= request.heard <= end.spoken
 
+    def is_long_answered(self, end: Session, request: Request) -> bool:
+        """Whether, in lockstep, it is an old request: who has spoken in a later round has heard what it asked for."""
+        return self.lockstep and request.heard < end.heard
+
     # ----------------------------------------------------------------------------------------------------------------
     # Statements: actions
 

@@ -99,7 +99,7 @@ class Dialogue(Conversation):
         known = [e for e in self.ends.values() if e.stage is LIVE and e.claim > 0]
         if known and not self.started:
             models = np.array([self.ledger.said(e.index) for e in known])
-            self.ledger.weights[:] = np.median(models, axis=0)
+            self.ledger.begin_with(np.median(models, axis=0))
             self.tell_whole = True
             self.counters["recoveries"] += 1
             if not self.lockstep and not self.round:

@@ -102,15 +102,22 @@ class Ledger:
         """Whether most have said larger models than the yardstick of divergence knew of.
 
         The simulator sees everybody's labels; an agent that has seen small ones only must not take for divergence
-        what its neighbours have taught it. One neighbour among several cannot raise it.
+        what its neighbours have taught it. One neighbour among several cannot raise it, nor can its own model.
         """
-        heard = self.rows[single.SAID + np.append(0, self._live)].astype(np.float64)
+        if not len(self._live):
+            return False
+        heard = self.rows[single.SAID + self._live].astype(np.float64)
         norms = np.sort(np.sqrt((heard**2).sum(axis=1)))
-        usual = float(norms[len(norms) // 2])
+        usual = float(norms[(len(norms) - 1) // 2])
         if not usual > self.numbers[single.LARGEST]:
             return False
         self.numbers[single.LARGEST] = usual
         return True
+
+    def begin_with(self, model: Array) -> None:
+        """Take over a model, and with it how large models are here."""
+        self.weights[:] = model
+        self.numbers[single.LARGEST] = max(self.numbers[single.LARGEST], self.norm())
 
     def speak(self, t: int) -> tuple[bool, int, float]:
         """Step 3 of round ``t``: (whether to send, entries that saturate, scale); the codes are in ``packed``."""

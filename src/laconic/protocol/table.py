@@ -65,6 +65,7 @@ TABLE = (
     Row(m.Statement, "",         _SHUT,   "",                         "seek"),
     Row(m.Request,   "",         _LIVE,   "is_of_another_session",    "seek"),
     Row(m.Request,   "",         _LIVE,   "can_be_answered",          "repeat"),
+    Row(m.Request,   "",         _LIVE,   "is_long_answered",         "ignore"),
     Row(m.Request,   "",         _LIVE,   "",                         "doubt",                 (OPENING,)),
     Row(m.Request,   "",         _SHUT,   "",                         "seek"),
     Row(m.Farewell,  "",         ANY,     "is_of_another_session",    "ignore"),

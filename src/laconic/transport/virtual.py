@@ -62,6 +62,8 @@ class Host:
             for other in self.agent.neighbours:
                 network.after(network.draw(*NOTICED), self.meet, other, self.starts)
                 network.after(PATIENCE, self.miss, other, self.starts, self.turns[other])
+        else:
+            self.send()
         network.after(REMINDER, self.remind, self.starts)
         if network.slotted:
             network.after(SLOT, self.tick, self.starts)
@@ -85,10 +87,11 @@ class Host:
             self.work()
 
     def send(self) -> None:
-        """Put what the agent has to say on the network."""
+        """Put what the agent has to say on the network; what has to be remembered of it is saved before."""
+        if self.agent.must_save:
+            self.disk = self.agent.state().to_bytes()
         for message in self.agent.outgoing():
-            for name in self.agent.neighbours if message.to is None else (message.to,):
-                self.network.carry(self.name, name, message.data)
+            self.network.carry(self.name, message.to, message.data)
 
     def work(self) -> None:
         """In lockstep, begin the next round as soon as it may begin."""
@@ -116,6 +119,9 @@ class Host:
         network, agent = self.network, self.agent
         if starts != self.starts or not agent.ready or agent.round >= network.target:
             self.busy = False
+            if starts == self.starts and agent.ready and network.slotted:  # others still learn: be heard
+                agent.skip_to(agent.round + 1)
+                self.send()
             return
         self.busy = False
         t = agent.round
@@ -201,7 +207,7 @@ class VirtualNetwork:
         faults: Iterable[Fault] = (),
         seed: int = 0,
         checkpoint_every: int = 5,
-        heartbeat: int = 0,
+        heartbeat: int = 10,
     ) -> None:
         self.X, self.y = X, y
         self.slotted = clock == "slotted"
