@@ -5,7 +5,11 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 UV     := $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python
 
-.PHONY: help install demo test lint format bench docs clean
+# Bytecode and rewritten asserts are kept, whatever the shell says: without them a short run takes a third longer.
+unexport PYTHONDONTWRITEBYTECODE
+PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
+
+.PHONY: help install demo check test lint format bench docs dist clean
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
@@ -33,8 +37,11 @@ install: $(VENV)/.run ## install laconic into .venv
 demo: $(VENV)/.run ## ten agents, seven learners: a table and pictures in demo/
 	@$(BIN)/python examples/compare_learners.py --out demo
 
+check: lint ## for every save: lint, and the tests that are fast
+	@$(PYTEST) -m "not slow"
+
 test: $(VENV)/.dev ## run every test
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
+	@$(PYTEST)
 
 lint: $(VENV)/.dev ## style, types, and who may import whom
 	@$(BIN)/ruff check .
@@ -52,6 +59,9 @@ bench: $(VENV)/.dev ## time laconic against its yardsticks
 docs: $(VENV)/.docs ## build the documentation into site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
+
+dist: $(VENV)/.dev ## build sdist and wheel into dist/, and run the fast tests on the wheel as it installs
+	@$(BIN)/python tools/check_dist.py
 
 clean: ## remove what the targets made
 	rm -rf $(VENV) site demo build dist .mypy_cache .ruff_cache .hypothesis

@@ -25,11 +25,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from hosts import Hosts, stop_in_order
 from network import WAIT, free_ports
 from wire import header_bytes, wire_cost
 
 import laconic as lc
+from laconic.testing.hosts import Hosts, stop_in_order
 
 INPUTS = 5
 FREQUENCIES = 50

@@ -9,7 +9,6 @@ went on in every slot, and what that did to the error.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import itertools
 import json
 import os
@@ -17,205 +16,17 @@ import platform
 import random
 import re
 import shutil
-import signal
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from hosts import Hosts, stop_in_order
 
-from laconic.protocol.checkpoint import AgentState, read_checkpoint
-
-INPUTS = 5
-FREQUENCIES = 50
-SAMPLES = 4000
-PORT = 7447
-
-
-def graph(names: tuple[str, ...]) -> list[tuple[str, str]]:
-    """A ring with chords to the opposite side."""
-    n = len(names)
-    ring = {tuple(sorted((names[k], names[(k + 1) % n]))) for k in range(n)}
-    chords = {tuple(sorted((names[k], names[(k + n // 2) % n]))) for k in range(0, n, 2)} if n > 3 else set()
-    return sorted(ring | chords)  # type: ignore[arg-type]
-
-
-def labels(k: int) -> tuple[np.ndarray, np.ndarray]:
-    """What the agent of number ``k`` learns from, again and again."""
-    X = np.random.default_rng((7, k)).uniform(size=(SAMPLES, INPUTS))
-    noise = np.random.default_rng((8, k)).normal(scale=0.1, size=SAMPLES)
-    return X, np.sin(3 * X[:, 0]) + X[:, 1] + noise
-
-
-def write_site(folder: Path, hosts: Hosts, *, slot: float) -> Path:
-    """The file of a site with one agent on each host."""
-    lines = [
-        f"[site]\nname = 'hosts'\nclock = 'slotted'\nslot = {slot}",
-        "checkpoint = 'checkpoints'\ncheckpoint_every = 1\npatience = 20.0",
-        f"[model]\nkernel = 'gaussian'\nn_inputs = {INPUTS}\nn_frequencies = {FREQUENCIES}\nbandwidth = 1.0\nseed = 0",
-        "[learner]\nalgorithm = 'qcodkla'\nrho = 0.5\neta = 5.0",
-        "[channel]\nalpha = 1.0\nbeta = 0.99\nbits = 3",
-        f"[network]\nedges = {json.dumps(graph(hosts.names))}",
-    ]
-    for k, name in enumerate(hosts.names):
-        np.savetxt(folder / f"{name}.csv", np.column_stack(labels(k)), delimiter=",", fmt="%.17g")
-        source = f"{{ kind = 'file', path = '{name}.csv', loop = true }}"
-        lines.append(f"[agents.{name}]\nlisten = 'tcp/{hosts.addresses[name]}:{PORT}'\nsource = {source}")
-    path = folder / "site.toml"
-    path.write_text("\n".join(lines) + "\n")
-    return path
-
-
-@contextlib.contextmanager
-def agents(hosts: Hosts, site: Path) -> Iterator[dict[str, subprocess.Popen[bytes]]]:
-    """An agent on each host; stopped together at the end, and killed if that does not help."""
-    processes: dict[str, subprocess.Popen[bytes]] = {}
-    try:
-        for name in hosts.names:
-            words = ["-m", "laconic", "agent", "--config", str(site), "--name", name]
-            words += ["--trace", str(site.parent / f"{name}.npz")]
-            with (site.parent / f"{name}.log").open("ab") as log:
-                processes[name] = subprocess.Popen(
-                    hosts.command(name, sys.executable, *words), stdout=log, stderr=log, stdin=subprocess.DEVNULL
-                )
-        yield processes
-        for process in processes.values():
-            process.send_signal(signal.SIGTERM)
-        for process in processes.values():
-            process.wait(120)
-    finally:
-        for process in processes.values():
-            if process.poll() is None:
-                process.kill()
-                process.wait()
-
-
-@dataclass
-class Watch:
-    """Reads the agents' checkpoints, and compares what they believe of each other with what was said.
-
-    Attributes
-    ----------
-    states : dict
-        The latest checkpoint of each agent.
-    wrong : int
-        How many times a replica was not what its origin had said.
-    duals : dict
-        Of a round that has ended: the dual of each agent.
-    """
-
-    folder: Path
-    names: tuple[str, ...]
-    states: dict[str, AgentState] = field(default_factory=dict)
-    wrong: int = 0
-    compared: int = 0
-    duals: dict[int, dict[str, np.ndarray]] = field(default_factory=dict)
-    _said: dict[tuple[str, int, int], bytes] = field(default_factory=dict)
-    _seen: dict[str, tuple[int, int]] = field(default_factory=dict)
-
-    def look(self) -> None:
-        """Read what is new."""
-        for name in self.names:
-            path = self.folder / f"{name}.checkpoint"
-            try:
-                about = path.stat()
-                if self._seen.get(name) == (about.st_ino, about.st_mtime_ns):
-                    continue
-                state = read_checkpoint(path)
-            except (FileNotFoundError, ValueError):  # just being replaced
-                continue
-            if state is None:
-                continue
-            self._seen[name] = about.st_ino, about.st_mtime_ns
-            self.states[name] = state
-            life, sequence, _ = state.about["position"]
-            self._said[name, life, sequence] = state.arrays["said"][0].tobytes()
-            self.duals.setdefault(state.about["finished"], {})[name] = state.arrays["duals"]
-        for state in self.states.values():
-            for k, (other, known) in enumerate(state.about["neighbours"].items(), 1):
-                life, sequence, _ = known["position"]
-                said = self._said.get((other, life, sequence))
-                if said is not None:
-                    self.compared += 1
-                    self.wrong += said != state.arrays["said"][k].tobytes()
-
-    def rounds(self) -> dict[str, int]:
-        """The round of each agent."""
-        return {name: state.about["position"][2] for name, state in self.states.items()}
-
-    def stages(self) -> dict[tuple[str, str], str]:
-        """Where each edge stands, at either end."""
-        return {
-            (name, other): known["stage"]
-            for name, state in self.states.items()
-            for other, known in state.about["neighbours"].items()
-        }
-
-    def exact(self, since: dict[str, int] | None = None) -> bool:
-        """Whether all edges are live, and each replica is what its origin said last, or said after ``since``."""
-        if len(self.states) < len(self.names):
-            return False
-        for state in self.states.values():
-            for k, (other, known) in enumerate(state.about["neighbours"].items(), 1):
-                life, sequence, round = known["position"]
-                said = self._said.get((other, life, sequence))
-                if known["stage"] != "live" or said != state.arrays["said"][k].tobytes():
-                    return False
-                latest = [life, sequence] == self.states[other].about["position"][:2]
-                if not latest and not (since and round > since[other]):
-                    return False
-        return True
-
-    def wait(self, seconds: float) -> None:
-        """Go on looking for so long."""
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            self.look()
-            time.sleep(0.01)
-
-    def until(self, condition: Callable[[], bool], limit: float) -> float:
-        """Seconds until ``condition`` holds; infinite if that takes longer than ``limit``."""
-        begun = time.monotonic()
-        while time.monotonic() < begun + limit:
-            self.look()
-            if condition():
-                return time.monotonic() - begun
-            time.sleep(0.005)
-        return np.inf
-
-    def until_exact(self, limit: float, since: dict[str, int] | None = None) -> float:
-        """Seconds until all is exact; infinite if that takes longer than ``limit``."""
-        return self.until(lambda: self.exact(since), limit)
-
-    def apart(self, group: Iterable[str]) -> bool:
-        """Whether all edges between this group and the others are suspended, at both ends."""
-        crossing = [stage for (a, b), stage in self.stages().items() if (a in group) != (b in group)]
-        return "live" not in crossing
-
-    def imbalance(self, first: int, last: int) -> dict[str, float]:
-        """How far the duals are from adding up to nothing, in rounds of which the checkpoints of all agents were seen.
-
-        A message that is late is missing from one end's dual until it comes: such rounds are ``off``.
-        """
-        totals = [
-            total_of_duals(list(found.values()))
-            for round, found in self.duals.items()
-            if first <= round <= last and len(found) == len(self.names)
-        ]
-        return {"rounds": len(totals), "off": sum(total > 1e-10 for total in totals), "worst": max(totals, default=0.0)}
-
-
-def total_of_duals(duals: list[np.ndarray]) -> float:
-    """The largest entry of the sum of all duals, over the largest entry of any."""
-    rows = np.array(duals, dtype=np.float64)
-    return float(np.abs(rows.sum(axis=0)).max() / np.abs(rows).max())
+from laconic.testing.hosted import SAMPLES, agents, graph, labels, write_site
+from laconic.testing.hosts import Hosts, stop_in_order
+from laconic.testing.watch import Watch, total_of_duals
 
 
 def errors(folder: Path, names: tuple[str, ...], spans: dict[str, dict[str, tuple[int, int]]]) -> dict[str, Any]:

@@ -1,8 +1,14 @@
-"""Streams, networks and channels that many tests share."""
+"""What tests need, what they skip without, and streams, networks and channels that many of them share."""
+
+import functools
+import os
+import shutil
+import socket
 
 import numpy as np
 import pytest
 from hypothesis import settings
+from raw_data import FOLDER
 
 import laconic as lc
 
@@ -10,12 +16,73 @@ import laconic as lc
 settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
 settings.load_profile("fixed")
 
+MOSQUITTO = shutil.which("mosquitto", path=os.environ["PATH"] + os.pathsep + "/usr/sbin")
+
+
+@functools.cache
+def lacks(need):
+    """Why this machine has not what a marker says that a test needs; nothing if it has. Tests install nothing."""
+    if need == "data" and not FOLDER.is_dir():
+        return f"the raw data sets are not in {FOLDER}: LACONIC_DATA may name another folder"
+    if need == "broker" and MOSQUITTO is None:
+        return "there is no mosquitto here"
+    if need == "sockets":
+        try:
+            socket.create_server(("127.0.0.1", 0)).close()
+        except OSError as error:
+            return f"there are no sockets on 127.0.0.1: {error}"
+    if need == "namespaces":
+        from laconic.testing.hosts import Unavailable, need_tools
+
+        try:
+            need_tools()
+        except Unavailable as error:
+            return str(error)
+    return None
+
 
 def pytest_collection_modifyitems(items):
-    """Tests with real processes and sockets run one after the other, beside all the others."""
+    """Tests with sockets run one after the other, beside all the others: they share ports, and wait for each other."""
     for item in items:
-        if item.path.parent.name in ("deploy", "transport"):
-            item.add_marker(pytest.mark.xdist_group("network"))
+        if item.get_closest_marker("sockets"):
+            item.add_marker(pytest.mark.xdist_group("sockets"))
+
+
+def pytest_runtest_setup(item):
+    for need in ("data", "broker", "sockets", "namespaces"):
+        if item.get_closest_marker(need) and (reason := lacks(need)):
+            pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def compiled():
+    """Kernels are compiled and kept before the first test: see ``pytest_collection_finish``."""
+
+
+def pytest_collection_finish(session):
+    """Compile before the clock of a test runs, if there are tests that cannot wait.
+
+    An agent that compiles is given up by its neighbours, and the command line says that it compiles.
+    """
+    workers = session.config.getoption("numprocesses", None) and not hasattr(session.config, "workerinput")
+    if workers or session.config.option.collectonly:
+        return
+    if any("compiled" in getattr(item, "fixturenames", ()) for item in session.items):
+        compile_kernels()
+
+
+def compile_kernels():
+    """Run each kernel once, in double precision: a simulation, and two agents that talk."""
+    features = lc.RandomFeatures.gaussian(n_inputs=2, n_frequencies=4, bandwidth=0.5, seed=0)
+    learner = lc.QCODKLA(alpha=0.0, beta=0.5, bits=3)
+    lc.simulate(learner, features, lc.Network.ring(2), np.zeros((2, 2, 2)), np.ones((2, 2)))
+    agents = {name: lc.Agent(name, [other], features, learner, n_agents=2) for name, other in ("ab", "ba")}
+    for _ in range(2):
+        for agent in agents.values():
+            agent.learn(np.zeros(2), 1.0)
+        for name, other in ("ab", "ba"):
+            for message in agents[name].outgoing():
+                agents[other].receive(message.data, name)
 
 
 NETWORKS = {

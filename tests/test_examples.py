@@ -30,6 +30,7 @@ def run(*arguments):
     return finished.stdout
 
 
+@pytest.mark.slow
 def test_comparison_shows_what_the_package_promises(tmp_path, capsys):
     traces = load("compare_learners").main(["--out", str(tmp_path)])
     odkla, quiet = traces["ODKLA"], traces["QC-ODKLA"]
@@ -54,12 +55,14 @@ def test_comparison_shows_what_the_package_promises(tmp_path, capsys):
     np.testing.assert_array_equal(again.predictions, quiet.predictions)
 
 
+@pytest.mark.slow
 def test_comparison_is_a_program(tmp_path):
     printed = run("compare_learners.py", "--rounds", "50", "--out", str(tmp_path / "new" / "folder"))
     assert "compiled kernels" in printed
     assert (tmp_path / "new" / "folder" / "learning.png").exists()
 
 
+@pytest.mark.slow
 def test_own_learner_is_a_program_that_keeps_up_with_odkla(capsys):
     momentum, odkla, local = load("own_learner").main([])
     assert momentum.about["engine"] == "reference"
@@ -68,6 +71,7 @@ def test_own_learner_is_a_program_that_keeps_up_with_odkla(capsys):
     assert "momentum" in run("own_learner.py", "--rounds", "20", "--agents", "3")
 
 
+@pytest.mark.slow
 def test_stream_goes_on_where_it_stopped(tmp_path):
     state = tmp_path / "state.npz"
     first = run("stream.py", "--blocks", "3", "--state", str(state))

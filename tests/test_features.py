@@ -54,6 +54,7 @@ def test_the_map_is_the_kernel_at_every_d(kernel, n_inputs, orthogonal):
         assert (np.abs(estimate - KERNELS[kernel](x - z, wrong)) > 5 * deviation).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_inputs", [2, 13, 77])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_the_error_falls_as_one_over_root_l(kernel, n_inputs):

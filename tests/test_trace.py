@@ -229,6 +229,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, trace.n_round
 """
 
 
+@pytest.mark.slow
 def test_memory_stays_constant():
     """Ten million samples leave 290 MB of record; the process grows by its 64 MB buffer and little else."""
     done = subprocess.run(

@@ -81,7 +81,7 @@ class Squared(Loss):
         return 2 * (margin - label)
 
     def prox(self, a: Array, c: Array, label: Array) -> Array:
-        """S = 2 (a - c y)/(c + 2)."""
+        """s = 2 (a - c y)/(c + 2)."""
         return np.where(np.isnan(label), 0.0, 2 * (a - c * label) / (c + 2))
 
 
@@ -140,7 +140,7 @@ class Hinge(Loss):
         return np.where(label * margin < 1, -label, 0.0)
 
     def prox(self, a: Array, c: Array, label: Array) -> Array:
-        """Y s = clip(y a - c, -1, 0)."""
+        """y s = clip(y a - c, -1, 0)."""
         return np.where(np.isnan(label), 0.0, label * np.clip(label * a - c, -1.0, 0.0))
 
 

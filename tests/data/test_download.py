@@ -20,7 +20,7 @@ from laconic.data import files, registry
 pooch = pytest.importorskip("pooch")
 
 # After a refused request, requests leaves its socket to the garbage collector: collect it here, not in another test.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+pytestmark = [pytest.mark.sockets, pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")]
 
 PLANT = b"AT,V,AP,RH,PE\n14.96,41.76,1024.07,73.17,463.26\n"
 
@@ -87,6 +87,7 @@ def tarred(**members):
     return buffer.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("served", "content"),
     [
@@ -143,6 +144,7 @@ def test_a_folder_that_cannot_be_written_to_is_left_alone(server, entry, home, t
     assert data.load("power-plant", data_dir=sealed, download=False).n_rows == 1  # found in the cache
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("facts", "sentence"),
     [

@@ -1,34 +1,23 @@
 """The genuine files: parsed as they are, and equal to the prepared sets where these exist.
 
-They are not part of the package. LACONIC_DATA names their folder, or they lie in ../shared/data; else these tests skip.
+They are not part of the package. ``raw_data`` says where they are looked for; else these tests skip.
 """
-
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
+from raw_data import FOLDER, find_raw
 from scipy.io import loadmat
 
 from laconic import data
 
-FOLDER = Path(os.environ.get("LACONIC_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
+pytestmark = [pytest.mark.data, pytest.mark.slow]
 
 
 def load(name, **options):
     try:
         return data.load(name, data_dir=FOLDER, download=False, **options)
-    except (data.Unavailable, ValueError) as error:
-        if isinstance(error, data.Unavailable) or not FOLDER.is_dir():
-            pytest.skip(f"the raw file of {name!r} is not in {FOLDER}")
-        raise
-
-
-def find(name):
-    found = sorted(FOLDER.glob(f"*/{name}"))
-    if not found:
-        pytest.skip(f"{name} is not in {FOLDER}")
-    return found[0]
+    except data.Unavailable:
+        pytest.skip(f"the raw file of {name!r} is not in {FOLDER}")
 
 
 @pytest.mark.parametrize(
@@ -41,7 +30,7 @@ def find(name):
     ],
 )
 def test_prepared_protocol_scaled_by_matrix_is_the_prepared_set(name, file, shape, tolerance):
-    prepared = loadmat(find(file))
+    prepared = loadmat(find_raw(file))
     loaded = load(name, protocol="prepared")
     assert loaded.X.shape == shape
     assert loaded.protocol == "prepared"
@@ -129,7 +118,7 @@ def test_regression_extras(name, shape, first):
 
 def test_raw_air_quality_as_a_file_of_ones_own():
     with pytest.warns(UserWarning, match="'Date' \\(dates\\), 'Time' \\(dates\\)"):
-        air = data.load(find("AirQualityUCI.csv"), target="CO(GT)")
+        air = data.load(find_raw("AirQualityUCI.csv"), target="CO(GT)")
     assert air.X.shape == (9357, 12)
     assert air.y[0] == 2.6
     assert air.protocol is None and not air.citation

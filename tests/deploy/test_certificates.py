@@ -332,6 +332,7 @@ def opened(way, place, agent, ca, **more):
     return zenoh.open(config)
 
 
+@pytest.mark.sockets
 def test_zenoh_lets_in_whom_the_authority_vouches_for(file, tmp_path):
     import zenoh
 
@@ -344,12 +345,15 @@ def test_zenoh_lets_in_whom_the_authority_vouches_for(file, tmp_path):
     listener = opened("listen", f"tls/127.0.0.1:{port}", site.agent("kitchen"), ca)
     heard = queue.SimpleQueue()
     subscriber = listener.declare_subscriber("said", lambda sample: heard.put(bytes(sample.payload)))
+    here = queue.SimpleQueue()
+    watch = listener.liveliness().declare_subscriber(
+        "here/*", lambda sample: here.put(str(sample.key_expr)) if sample.kind == zenoh.SampleKind.PUT else None
+    )
     try:
         for host in ("127.0.0.1", "localhost"):  # by address and by name, both of which its certificate has
             session = opened("connect", f"tls/{host}:{port}", site.agent("hall"), ca)
-            token = session.liveliness().declare_token("here")  # so that the other side can be waited for
-            while not [reply for reply in listener.liveliness().get("here", timeout=1.0) if reply.ok]:
-                pass
+            token = session.liveliness().declare_token(f"here/{host}")  # so that the other side can be waited for
+            assert here.get(timeout=LONG) == f"here/{host}"
             session.put("said", host.encode(), congestion_control=zenoh.CongestionControl.BLOCK)
             assert heard.get(timeout=LONG) == host.encode()
             token.undeclare()
@@ -365,4 +369,5 @@ def test_zenoh_lets_in_whom_the_authority_vouches_for(file, tmp_path):
         assert heard.empty()
     finally:
         subscriber.undeclare()
+        watch.undeclare()
         listener.close()

@@ -15,6 +15,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from laconic.deploy.running import logs
 from laconic.deploy.running.metrics import BOUNDS, WINDOW, Server, Tally
 
+pytestmark = pytest.mark.sockets
+
 
 @pytest.fixture
 def logger():

@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 import urllib.request
 from pathlib import Path
 
@@ -23,6 +22,8 @@ from laconic.deploy.operations.certificates import make_certificates
 from laconic.deploy.running.inbox import Inbox
 from laconic.deploy.running.runner import run_agent
 from laconic.deploy.settings.site import Site
+
+pytestmark = [pytest.mark.sockets, pytest.mark.timeout(240), pytest.mark.usefixtures("compiled")]
 
 WAIT = 120.0  # seconds after which something is broken, on the slowest of machines
 NAMES = ("ada", "bob", "cyd", "dan", "eve")
@@ -148,6 +149,7 @@ def lines_until(process, done):
     raise AssertionError(f"the site ended early: {lines[-3:]}")
 
 
+@pytest.mark.slow
 def test_five_processes_compute_what_the_simulator_computes_to_the_bit(tmp_path, up):
     house = House(tmp_path, n_rounds=200)
     process = up(house, "--trace", tmp_path / "traces")
@@ -165,6 +167,7 @@ def test_five_processes_compute_what_the_simulator_computes_to_the_bit(tmp_path,
     assert check_replicas(traces) == 2 * len(EDGES)
 
 
+@pytest.mark.slow
 def test_an_agent_killed_amid_the_run_comes_back_and_ctrl_c_leaves_nobody(tmp_path, up):
     names = NAMES[:3]
     house = House(
@@ -204,6 +207,7 @@ def test_an_agent_killed_amid_the_run_comes_back_and_ctrl_c_leaves_nobody(tmp_pa
     assert all((tmp_path / "disk" / f"{name}.checkpoint").exists() for name in names)
 
 
+@pytest.mark.slow
 def test_an_agent_stops_when_its_supervisor_is_gone(tmp_path):
     house = House(tmp_path, ("ada",), (), source='kind = "file"\nloop = true\nrate = 50')
     command = [sys.executable, "-m", "laconic", "agent", "--config", house.file, "--name", "ada", "--supervised"]
@@ -316,6 +320,7 @@ def test_a_run_that_was_stopped_goes_on_where_it_was_to_the_bit(tmp_path, run):
         assert np.array_equal(second[name]["duals"], simulated.state.duals[k])
 
 
+@pytest.mark.slow
 def test_slots_tick_without_samples_and_replicas_are_exact(tmp_path, run, events):
     source = 'kind = "file"\nloop = true\nrate = 25'
     house = House(tmp_path, NAMES[:3], site='clock = "slotted"\nslot = 0.02', source=source)
@@ -333,11 +338,12 @@ def test_slots_tick_without_samples_and_replicas_are_exact(tmp_path, run, events
 
 
 class Stall:
-    """A source without samples that holds its agent up once, for some time."""
+    """A source without samples that holds its agent up when it is asked for the n-th time, until it is let go."""
 
-    def __init__(self, at, seconds):
+    def __init__(self, at):
         self.counts = {"dropped": 0, "lost": 0}
-        self.ended, self.asked, self.at, self.seconds = False, 0, at, seconds
+        self.ended, self.asked, self.at = False, 0, at
+        self.holds, self.go = threading.Event(), threading.Event()
 
     def start(self, wake, skip):
         pass
@@ -345,17 +351,24 @@ class Stall:
     def next(self):
         self.asked += 1
         if self.asked == self.at:
-            time.sleep(self.seconds)
+            self.holds.set()
+            assert self.go.wait(WAIT)
 
     def close(self):
         pass
 
 
+@pytest.mark.slow
 def test_on_slots_an_agent_that_was_held_up_asks_where_the_others_are(tmp_path, run, events, monkeypatch):
     monkeypatch.setattr("laconic.deploy.running.driver._AWAY", 0.3)
-    monkeypatch.setattr(Site, "source", lambda self, name, session=None: Stall(20 if name == "bob" else 0, 1.0))
+    sources = {"ada": Stall(None), "bob": Stall(20)}
+    monkeypatch.setattr(Site, "source", lambda self, name, session=None: sources[name])
     house = House(tmp_path, NAMES[:2], site='clock = "slotted"\nslot = 0.02')
     agents = run_all(run, house, progress=0.1)
+    assert sources["bob"].holds.wait(WAIT)
+    held = events("progress", lambda record: record.agent == "ada").round
+    events("progress", lambda record: record.agent == "ada" and record.round >= held + 50)  # a second of slots
+    sources["bob"].go.set()
     away = events("was away")
     assert away.agent == "bob" and away.rounds >= 14
     ticks = events("progress", lambda record: record.agent == "bob").round
@@ -376,6 +389,7 @@ def test_rounds_on_slots_go_on_from_the_checkpoint(tmp_path, run):
     assert second[0] > first[-1]
 
 
+@pytest.mark.slow
 def test_on_slots_an_agent_that_returns_is_told_where_the_others_are(tmp_path, run, events):
     site = 'clock = "slotted"\nslot = 0.02\npatience = 2'
     house = House(tmp_path, NAMES[:2], site=site, source='kind = "file"\nloop = true')
@@ -399,6 +413,7 @@ def test_on_slots_an_agent_that_returns_is_told_where_the_others_are(tmp_path, r
     assert abs(said[~np.isnan(said)][0]) > 0.01  # by the model that the neighbour kept for it: a new one says 0
 
 
+@pytest.mark.slow
 def test_a_neighbour_that_never_comes_is_given_up(tmp_path, run, events):
     house = House(tmp_path, NAMES[:2], n_rounds=50, site="patience = 0.5")
     alone = run(house, "ada", trace=tmp_path / "ada.npz")
@@ -452,6 +467,7 @@ def test_a_site_with_certificates_learns_what_one_without_does(tmp_path, run):
         assert np.array_equal(traces[name]["predictions"], simulated.predictions[:, k])
 
 
+@pytest.mark.slow
 def test_the_metrics_of_a_running_agent_can_be_scraped(tmp_path, run, events):
     (port,) = free_ports(1)
     house = House(

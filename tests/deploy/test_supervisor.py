@@ -12,7 +12,6 @@ import sys
 import termios
 import textwrap
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -97,19 +96,20 @@ def test_agents_that_come_to_their_end_are_let_go():
 def test_one_that_diverged_or_cannot_start_stays_ended_and_the_others_go_on(tmp_path, final):
     # The good one waits until the bad one is gone, so it was not stopped with it.
     bad = program("import sys; sys.exit(int(sys.argv[1]))", final)
-    good = program(
-        "import sys, pathlib, time\nwhile not pathlib.Path(sys.argv[1]).exists(): time.sleep(0.01)", tmp_path / "x"
-    )
+    os.mkfifo(tmp_path / "go")
+    go = os.open(tmp_path / "go", os.O_RDWR)  # of both ends, so that neither waits for the other to open it
+    good = program("import sys; open(sys.argv[1], 'rb', buffering=0).read(1)", tmp_path / "go")
     stream = io.StringIO()
     screen = Screen(2, stream)
     logs.setup(stream=screen)
 
-    Watch("ended", lambda record: (tmp_path / "x").touch() if record.who == "bad" else None)
+    Watch("ended", lambda record: os.write(go, b"!") if record.who == "bad" else None)
     supervisor = Supervisor({"bad": bad, "good": good}, screen)
     guard = threading.Timer(WAIT, supervisor.stop)
     guard.start()
     assert supervisor.run() == 1
     guard.cancel()
+    os.close(go)
     ended = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert [(line["who"], line["level"]) for line in ended] == [("bad", "error"), ("good", "info")]
 
@@ -169,16 +169,16 @@ def test_a_spare_takes_the_place_of_one_that_died(tmp_path):
     supervisor = Supervisor(commands, screen, spare=Spare(program(SPARE), {"one": "be one", "two": "be two"}))
     one = supervisor._children[0]
 
-    def kill_when_loaded():
-        while supervisor._spare.process is None or supervisor._spare.starting:
-            time.sleep(0.01)
-        one.process.kill()
+    killed = []
 
-    killer = threading.Thread(target=kill_when_loaded)
-    killer.start()
+    def kill_when_loaded():  # called after all news
+        if not killed and supervisor._spare.process is not None and not supervisor._spare.starting:
+            killed.append(one.process)
+            one.process.kill()
+
+    screen.refresh = kill_when_loaded
     Watch("ended", lambda record: supervisor.stop() if record.who == "one" else None)
     assert supervisor.run() == 128 + signal.SIGTERM
-    killer.join()
     assert ("one", {"event": "started", "task": "be one"}) in seen
     assert "spare" not in [name for name, _ in seen]
     assert supervisor._spare.process is None or supervisor._spare.process.poll() is not None
@@ -204,20 +204,25 @@ def test_a_command_that_cannot_be_run_is_tried_again_and_can_be_stopped():
 # How they are started ------------------------------------------------------------------------------------------------
 
 
-def test_only_so_many_start_at_the_same_time(tmp_path):
-    begin = """
-    import pathlib, sys, time
-    def note(what):
-        with pathlib.Path(sys.argv[1]).open("a") as file:
-            file.write(what + " ")
-    note("begin")
-    time.sleep(0.05)  # time for another one to begin, were it started
-    note("started")
-    print('{"event": "started"}', flush=True)
-    """
-    code, _ = keep({f"{k}": program(begin, tmp_path / "order") for k in range(4)}, at_once=1)
-    assert code == 0
-    assert (tmp_path / "order").read_text().split() == ["begin", "started"] * 4
+@pytest.mark.parametrize(("at_once", "first"), [(1, ["begin", "started"]), (3, ["begin"] * 3)])
+def test_only_so_many_start_at_the_same_time(monkeypatch, at_once, first):
+    order, popen = [], subprocess.Popen
+
+    def begin(*arguments, **options):
+        order.append("begin")
+        return popen(*arguments, **options)
+
+    class Noting(Screen):
+        def line(self, name, text, fields):
+            order.append(fields["event"])
+
+    monkeypatch.setattr("laconic.deploy.operations.supervisor.subprocess.Popen", begin)
+    commands = {f"{k}": program(say("started")) for k in range(4)}
+    assert Supervisor(commands, Noting(4, io.StringIO()), at_once=at_once).run() == 0
+    assert order[: len(first)] == first
+    assert sorted(order) == ["begin"] * 4 + ["started"] * 4
+    if at_once == 1:
+        assert order == first * 4
 
 
 def test_an_agent_has_one_thread_a_session_and_a_pipe_of_its_own(monkeypatch):
@@ -244,10 +249,10 @@ SITE = """
     logs.setup(form="json", stream=screen)
     sys.exit(Supervisor({name: child for name in "abc"}, screen, grace=float(sys.argv[2])).run())
 """
-SLEEP = 'import os, sys, time; {}; print(\'{{"event": "started", "pid": %d}}\' % os.getpid(), flush=True); {}'
-DEAF = SLEEP.format("import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)", "time.sleep(600)")
-READS = SLEEP.format("pass", "sys.stdin.read()")
-SLEEPS = SLEEP.format("pass", "time.sleep(600)")
+STAY = 'import os, signal, sys; {}; print(\'{{"event": "started", "pid": %d}}\' % os.getpid(), flush=True); {}'
+DEAF = STAY.format("signal.signal(signal.SIGTERM, signal.SIG_IGN)", "signal.pause()")
+READS = STAY.format("pass", "sys.stdin.read()")
+WAITS = STAY.format("pass", "signal.pause()")
 
 
 @pytest.fixture
@@ -279,13 +284,13 @@ def site():
         process.wait()
         process.stderr.close()
         for pid in pids:
-            if Path(f"/proc/{pid}").exists() and b"sleep(600)" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            if Path(f"/proc/{pid}").exists() and b"signal.pause()" in Path(f"/proc/{pid}/cmdline").read_bytes():
                 os.kill(pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize(("number", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
 def test_a_signal_stops_all_and_leaves_nobody(site, number, code):
-    process, pids = site(SLEEPS, 600)
+    process, pids = site(WAITS, 600)
     process.send_signal(getattr(signal, number))
     assert process.wait(WAIT) == code
     assert [json.loads(line)["event"] for line in process.stderr] == ["stopping"]

@@ -22,6 +22,7 @@ MODELS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_passes_every_check_of_river(model):
     names = set()

@@ -4,12 +4,12 @@ import os
 import pickle
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from conftest import LEARNERS, make_learner
+from raw_data import find_raw
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, make_friedman1
 from sklearn.exceptions import NotFittedError
@@ -25,7 +25,6 @@ import laconic as lc
 from laconic.estimators.dealing import deal, passes
 from laconic.estimators.solo import ALONE, Solo
 
-FOLDER = Path(os.environ.get("LACONIC_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 Regressor, Classifier = lc.DecentralizedKernelRegressor, lc.DecentralizedKernelClassifier
 
 
@@ -50,6 +49,7 @@ OPTIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @pytest.mark.parametrize("face", [Regressor, Classifier])
 def test_passes_every_check_of_scikit_learn(face, options):
@@ -59,6 +59,7 @@ def test_passes_every_check_of_scikit_learn(face, options):
     assert {r["check_name"] for r in results if r["status"] != "passed"} <= {"check_array_api_input"}
 
 
+@pytest.mark.slow
 def test_passes_the_check_that_needs_another_environment():
     program = """
 import laconic as lc
@@ -337,6 +338,7 @@ def test_constant_labels_are_predicted():
     np.testing.assert_allclose(Regressor().fit(X, np.full(60, 7.5)).predict(X), 7.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_agents", [1, 5, 20])
 def test_regression_out_of_the_box_beats_stochastic_gradients(n_agents):
     X, y = make_friedman1(4000, noise=1.0, random_state=0)
@@ -347,11 +349,9 @@ def test_regression_out_of_the_box_beats_stochastic_gradients(n_agents):
     assert ours > usual.fit(X, y).score(X_test, y_test)
 
 
+@pytest.mark.data
 def test_real_data_when_it_is_there():
-    file = FOLDER / "extra" / "Folds5x2_pp.csv"
-    if not file.exists():
-        pytest.skip(f"{file.name} is not in {FOLDER}")
-    rows = np.loadtxt(file, delimiter=",", skiprows=1)
+    rows = np.loadtxt(find_raw("Folds5x2_pp.csv"), delimiter=",", skiprows=1)
     X, X_test, y, y_test = train_test_split(rows[:, :-1], rows[:, -1], random_state=0)
     model = make_pipeline(StandardScaler(), Regressor(random_state=0)).fit(X, y)
     assert model.score(X_test, y_test) > 0.935

@@ -2,11 +2,10 @@
 
 import dataclasses
 import json
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
+from raw_data import FOLDER
 
 import laconic as lc
 from laconic.experiments import tables, theory
@@ -16,11 +15,6 @@ from laconic.experiments.runs import Scope, run_set, tuned
 from laconic.experiments.settings import METHODS, SETTINGS
 from laconic.experiments.streams import Stream, make_stream
 from laconic.experiments.tuning import Tuning, tune
-
-DATA = Path(os.environ.get("LACONIC_DATA", Path(__file__).parents[3] / "shared" / "data"))
-needs_data = pytest.mark.skipif(
-    not (DATA / "airquality" / "AirQualityUCI.csv").exists(), reason="the raw data sets are not at hand (LACONIC_DATA)"
-)
 
 
 def toy_stream(seed=0, n_rounds=300, n_agents=4):
@@ -46,7 +40,8 @@ WINNERS = {
 }
 
 
-@needs_data
+@pytest.mark.slow
+@pytest.mark.data
 @pytest.mark.parametrize("name", WINNERS)
 def test_final_errors_are_near_the_reference_points(name):
     """Within 5%, QC-ODKLA within 10%, of numbers that an unrelated implementation measured."""
@@ -58,7 +53,7 @@ def test_final_errors_are_near_the_reference_points(name):
         learners[method] = known[method].make(dict(zip(known[method].grid, values, strict=True)))
     errors = {method: [] for method in learners}
     for seed in range(5):
-        stream = make_stream(setting, seed, data_dir=str(DATA))
+        stream = make_stream(setting, seed, data_dir=str(FOLDER))
         for method, trace in lc.sweep(learners, stream.features, stream.network, stream.X, stream.y).items():
             errors[method].append(trace.mse()[-1] * 1e3)
     for method, values in errors.items():
@@ -66,10 +61,11 @@ def test_final_errors_are_near_the_reference_points(name):
         assert np.mean(values) == pytest.approx(tables.REFERENCE[method][name], rel=margin), method
 
 
-@needs_data
+@pytest.mark.slow
+@pytest.mark.data
 @pytest.mark.parametrize("name", SETTINGS)
 def test_the_printed_steps_diverge_and_their_inverse_does_not(name):
-    stream = make_stream(SETTINGS[name], 0, data_dir=str(DATA), max_rows=5000)
+    stream = make_stream(SETTINGS[name], 0, data_dir=str(FOLDER), max_rows=5000)
     printed = theory.theorem_steps(stream, printed=True)
     assert printed["diverged"]
     assert printed["round"] < 50
@@ -173,10 +169,10 @@ def test_pieces_are_not_computed_twice(tmp_path):
     assert [path.name for path in (tmp_path / "a").iterdir()] == ["b.json"]
 
 
-@needs_data
+@pytest.mark.data
 def test_a_set_is_run_once_and_then_remembered(tmp_path, monkeypatch):
     setting = SETTINGS["air-quality"]
-    plan = Scope(seeds=(0,), algorithms=("ODKLA", "QC-ODKLA", "Local"), max_rows=2000, data_dir=str(DATA))
+    plan = Scope(seeds=(0,), algorithms=("ODKLA", "QC-ODKLA", "Local"), max_rows=2000, data_dir=str(FOLDER))
     pieces = Pieces(tmp_path)
     told = []
     tunings = tuned(pieces, plan, setting, told.append)

@@ -77,6 +77,7 @@ def test_every_figure_is_written_as_png_and_as_pdf(traces, tmp_path):
     assert dict(mpl.rcParams) == before
 
 
+@pytest.mark.slow
 def test_the_same_numbers_make_the_same_files(traces, tmp_path):
     for first, second in zip(
         figures.draw_set("Air", traces, tmp_path / "a"), figures.draw_set("Air", traces, tmp_path / "b"), strict=True
@@ -110,6 +111,7 @@ def test_methods_differ_in_colour_dashes_and_marker_and_look_alike_everywhere(tr
     assert both[0].get_marker() == both[1].get_marker() == looks["QC-ODKLA"].marker
 
 
+@pytest.mark.slow
 def test_a_set_figure_tells_its_facts(traces, drawn, tmp_path):
     figures.draw_set("Air", traces, tmp_path / "air")
     said = texts(drawn[0])
@@ -119,6 +121,7 @@ def test_a_set_figure_tells_its_facts(traces, drawn, tmp_path):
     assert "Air: of another kind" in texts(drawn[1])
 
 
+@pytest.mark.slow
 def test_runs_that_diverged_are_left_out_and_named(traces, drawn, tmp_path):
     lost = dataclasses.replace(traces["DOKL"][0], about={**traces["DOKL"][0].about, "diverged": True})
     figures.draw_set("Air", {**traces, "DOKL": [lost, lost]}, tmp_path / "air")
@@ -321,6 +324,7 @@ def results_bits(traces):
     return np.mean([trace.bits.sum() for trace in traces["ODKLA"]])
 
 
+@pytest.mark.slow
 def test_a_deviation_beyond_tolerance_is_marked_and_other_protocols_have_no_reference(results, tmp_path):
     text = write_report(results, tmp_path).read_text()
     assert text.count('class="off">−3.8%') == 0 and 'class="off">+13.6%' not in text
@@ -362,6 +366,7 @@ def test_sentences_compute_their_numbers(results):
     assert "Tom's hardware, Twitter, Energy, Conductivity and Blood" in unsaid["Not the whole paper"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["about", "sets", "rows", "times", "figures"])
 def test_a_missing_part_is_said_to_be_missing(results, tmp_path, part):
     del results[part]
@@ -370,6 +375,7 @@ def test_a_missing_part_is_said_to_be_missing(results, tmp_path, part):
         assert "This run holds no" in found.text or "This run left no figure" in found.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part", ["tuning", "communication", "censoring", "batch", "theory", "edges", "description", "citation", "rows"]
 )
@@ -383,6 +389,7 @@ def test_a_missing_part_of_a_set_does_not_break_the_page(results, tmp_path, part
         assert "Air quality" in page(one, tmp_path).text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["printed", "growing", "regret", "lemma", "saturation", "ridge"])
 def test_a_missing_part_of_the_theory_does_not_break_the_page(results, tmp_path, part):
     del results["sets"]["air-quality"]["theory"][part]

@@ -1,14 +1,13 @@
 """Batch learning and recursive least squares, against dense solves and ADMM in its long form."""
 
 import math
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import NETWORKS, make_stream
+from raw_data import find_raw
 
 import laconic as lc
 from laconic.engine import least_squares
@@ -16,7 +15,6 @@ from laconic.engine.compiled import aligned, map_features
 from laconic.offline import rls
 from laconic.offline.shares import LogisticShare
 
-FOLDER = Path(os.environ.get("LACONIC_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 GRAPHS = ("path", "ring", "star", "complete", "random")
 
 
@@ -140,6 +138,7 @@ def test_messages_cost_32_bits_a_number_and_count_once(features):
     assert not alone.sent.any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_dkla_agrees_on_the_centralised_ridge_solution(graph):
     features = lc.RandomFeatures.gaussian(3, 4, bandwidth=0.6, seed=4)
@@ -156,6 +155,7 @@ def test_dkla_agrees_on_the_centralised_ridge_solution(graph):
     assert run.mse(X, y) == pytest.approx(error, rel=1e-6) == pytest.approx(run.training_mse[-1], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_logistic_agents_agree_on_the_centralised_classifier():
     features = lc.RandomFeatures.gaussian(3, 4, bandwidth=0.6, seed=4)
     X, y = uneven_stream(binary=True)
@@ -263,6 +263,7 @@ def experiment():
     return lc.offline.coke_experiment(n_agents=12, n_samples=(200, 300), seed=1)
 
 
+@pytest.mark.slow
 def test_coke_learns_what_dkla_learns_and_says_a_third_of_it(experiment):
     dkla, coke = experiment.dkla, experiment.coke
     assert dkla.sends.sum() == 200 * 12 and dkla.iterations == coke.iterations == 200
@@ -279,6 +280,7 @@ def test_coke_learns_what_dkla_learns_and_says_a_third_of_it(experiment):
         assert run.test_mse[0] > 1.2 * run.test_mse[-1]
 
 
+@pytest.mark.slow
 def test_the_experiment_is_a_function_of_its_arguments(experiment):
     again = lc.offline.coke_experiment(n_agents=12, n_samples=(200, 300), seed=1, max_iterations=3)
     np.testing.assert_array_equal(again.coke.test_mse, experiment.coke.test_mse[:3])
@@ -292,6 +294,7 @@ def test_the_experiment_is_a_function_of_its_arguments(experiment):
     assert again.dkla.rho == pytest.approx(1e-4 * np.mean(again.sizes * 7 // 10))
 
 
+@pytest.mark.slow
 def test_the_experiment_as_a_table(experiment):
     table = experiment.to_frame()
     assert table.columns == ["algorithm", "iteration", "training_mse", "test_mse", "sends", "bits"]
@@ -427,6 +430,8 @@ def test_bad_least_squares_input_is_named(features, options, sentence):
         lc.offline.recursive_least_squares(features, **{"X": X, "y": y, "centralised": True, **options})
 
 
+@pytest.mark.slow
+@pytest.mark.data
 @pytest.mark.parametrize(
     ("file", "n_agents", "bandwidth", "references"),
     [
@@ -439,10 +444,7 @@ def test_bad_least_squares_input_is_named(features, options, sentence):
 def test_the_reference_figures_are_met_on_the_prepared_sets(file, n_agents, bandwidth, references):
     from scipy.io import loadmat
 
-    found = sorted(FOLDER.glob(f"*/{file}"))
-    if not found:
-        pytest.skip(f"{file} is not in {FOLDER}")
-    stored = loadmat(found[0])
+    stored = loadmat(find_raw(file))
     X, y = stored["X"].T, stored["y"].ravel()
     n_rounds = len(y) // n_agents
     errors = []

@@ -1,30 +1,18 @@
-"""Spoiled messages by the ten thousand: ``benchmarks/fuzz.py`` with fewer of them."""
-
-import importlib.util
-import sys
-from pathlib import Path
+"""Spoiled messages by the ten thousand; ``benchmarks/fuzz.py`` sends a million."""
 
 import numpy as np
 import pytest
 
-
-@pytest.fixture(scope="module")
-def fuzz():
-    path = Path(__file__).parents[2] / "benchmarks" / "fuzz.py"
-    spec = importlib.util.spec_from_file_location("fuzz", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["fuzz"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["fuzz"]
+from laconic.testing import fuzz
+from laconic.testing.spoiler import Spoiler
 
 
 @pytest.fixture(scope="module")
-def targets(fuzz):
+def targets():
     return {name: fuzz.Target(name) for name in fuzz.TARGETS}
 
 
-def test_the_messages_are_worth_spoiling(fuzz, targets):
+def test_the_messages_are_worth_spoiling(targets):
     """All kinds are there, and each would be taken as it is: a fault of the checks below would show."""
     kinds = set()
     for target in targets.values():
@@ -41,7 +29,7 @@ def test_the_messages_are_worth_spoiling(fuzz, targets):
     assert kinds == set(fuzz.KINDS.values())
 
 
-def test_the_digest_sees_every_change(fuzz, targets):
+def test_the_digest_sees_every_change(targets):
     ben = next(iter(targets.values())).receiver()
     before = fuzz.digest(ben)
     assert fuzz.digest(ben) == before
@@ -50,18 +38,18 @@ def test_the_digest_sees_every_change(fuzz, targets):
 
 
 @pytest.mark.parametrize("k", range(5))
-def test_spoiled_messages_change_nothing(k, fuzz, targets):
+def test_spoiled_messages_change_nothing(k, targets):
     """40,000 in all."""
     target = list(targets.values())[k]
-    refusals = fuzz.fuzz_as_they_come(target, fuzz.Spoiler(seed=k), 8000)
+    refusals = fuzz.fuzz_as_they_come(target, Spoiler(seed=k), 8000)
     assert refusals.total() == 8000
     assert set(refusals) >= {"truncated", "oversized", "magic", "version", "corrupt"}
 
 
 @pytest.mark.parametrize("k", range(5))
-def test_a_neighbour_out_of_its_mind(k, fuzz, targets):
+def test_a_neighbour_out_of_its_mind(k, targets):
     """10,000 in all, with the right checksum: some are taken; nothing is raised, and all stays finite."""
     target = list(targets.values())[k]
-    outcome = fuzz.fuzz_sealed(target, fuzz.Spoiler(seed=k), 2000)
+    outcome = fuzz.fuzz_sealed(target, Spoiler(seed=k), 2000)
     assert outcome["taken"] > 50
     assert {"truncated", "malformed", "dimension", "misaddressed", "stranger", "fingerprint"} <= set(outcome)

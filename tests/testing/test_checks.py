@@ -21,6 +21,7 @@ LEARNERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LEARNERS)
 def test_every_learner_of_the_package_passes(name):
     checks.check_learner(LEARNERS[name])

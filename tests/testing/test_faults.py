@@ -16,7 +16,7 @@ from laconic.transport.faults import Crash, Delay, Drop, Duplication, Partition
 from laconic.transport.virtual import VirtualNetwork
 
 
-@pytest.mark.parametrize("block", range(10))
+@pytest.mark.parametrize("block", [0, *(pytest.param(block, marks=pytest.mark.slow) for block in range(1, 10))])
 def test_schedules_of_faults(block):
     for seed in range(25 * block, 25 * (block + 1)):
         schedule = draw_schedule(seed)

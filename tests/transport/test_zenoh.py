@@ -6,8 +6,6 @@ import queue
 import signal
 import socket
 import sys
-import threading
-import time
 
 import pytest
 from zenoh_places import WAIT, Places, Processes, Relay, free_port, hang_with_much_to_hear
@@ -15,6 +13,8 @@ from zenoh_places import WAIT, Places, Processes, Relay, free_port, hang_with_mu
 from laconic.transport import Connected, Disconnected, Received
 from laconic.transport.zenoh import ZenohLink, load_zenoh
 from laconic.transport.zenoh_settings import endpoints_to_connect, session_settings
+
+pytestmark = pytest.mark.sockets
 
 
 @pytest.fixture
@@ -106,14 +106,17 @@ def test_samples_come_and_predictions_go(site):
         matching = queue.SimpleQueue()
         writer = sensor.declare_publisher("site/kitchen/sample")
         writer.declare_matching_listener(lambda status: matching.put(status.matching))
-        assert writer.matching_status or matching.get(timeout=WAIT)
+        assert writer.matching_status.matching or matching.get(timeout=WAIT)
         writer.delete()
         writer.put(b"[1, 2]")
         assert samples.get(timeout=WAIT) == b"[1, 2]" and samples.empty()
-        while predictions.empty():  # until the subscription has reached the kitchen
-            kitchen.link.publish("prediction", b"3")
-            threading.Event().wait(0.01)
-        assert bytes(predictions.get(timeout=WAIT)) == b"3"
+        outlet = kitchen.link.session.declare_publisher("site/kitchen/prediction")
+        heard = queue.SimpleQueue()
+        outlet.declare_matching_listener(lambda status: heard.put(status.matching))
+        assert outlet.matching_status.matching or heard.get(timeout=WAIT)  # the subscription has reached the kitchen
+        kitchen.link.publish("prediction", b"3")
+        assert bytes(predictions.get(timeout=WAIT)) == b"3" and predictions.empty()
+        outlet.undeclare()
         reader.undeclare()
         writer.undeclare()
 
@@ -162,18 +165,16 @@ HELLO = [f"{number}".encode() for number in range(50)]
 @pytest.mark.parametrize("comes", ["attic", "kitchen"])
 def test_an_agent_that_was_killed_is_gone_at_once_and_comes_back(site, processes, comes):
     edges = [(comes, "hall")]
-    hall = site("hall", edges, lease=60.0)  # so that only the end of the connection can tell
+    hall = site("hall", edges, lease=2 * WAIT)  # so that only the end of the connection can tell in time
     for _ in range(2):
-        process = processes(comes, site.where[comes], "hall", site.where["hall"], 60.0)
+        process = processes(comes, site.where[comes], "hall", site.where["hall"], 2 * WAIT)
         assert hall.next() == Connected(comes)
         hall.send(b"and you")
         heard = hall.take(51)
         assert [event for event in heard if event.data != b"and you"] == [Received(comes, data) for data in HELLO]
         assert Received(comes, b"and you") in heard
         process.kill()
-        started = time.monotonic()
         assert hall.next() == Disconnected(comes)
-        assert time.monotonic() - started < 10.0
 
 
 def test_a_hung_agent_is_gone_after_the_lease_and_comes_back(site, processes):
@@ -194,14 +195,19 @@ def test_while_a_neighbour_is_hung_with_much_to_hear_the_others_are_heard(site, 
 
 
 def test_an_agent_that_computes_for_longer_than_the_lease_is_not_taken_for_dead(site, processes):
-    edges = [("kitchen", "hall")]
+    edges = [("kitchen", "hall"), ("attic", "hall")]
     hall = site("hall", edges, lease=0.8)
-    processes("kitchen", site.where["kitchen"], "hall", site.where["hall"], 0.8)
-    assert hall.next() == Connected("kitchen")
-    hall.take(50)
-    hall.send(b"compute")
+    kitchen, attic = (
+        processes(name, site.where[name], "hall", site.where["hall"], 0.8) for name in ("kitchen", "attic")
+    )
+    assert {*hall.take(102)} >= {Connected("kitchen"), Connected("attic")}
+    hall.send(b"compute", "kitchen")
     for _ in range(1000):
-        hall.send(b"more")
+        hall.send(b"more", "kitchen")
+    attic.send_signal(signal.SIGSTOP)
+    assert hall.next() == Disconnected("attic")  # so a lease has passed
+    kitchen.stdin.write("enough")
+    kitchen.stdin.flush()
     assert hall.take(1001) == [Received("kitchen", data) for data in [b"compute", *[b"more"] * 1000]]
 
 

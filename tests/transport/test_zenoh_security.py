@@ -14,6 +14,8 @@ from laconic.transport import Connected, Disconnected, Received
 from laconic.transport.zenoh import Security, ZenohLink, load_zenoh
 from laconic.transport.zenoh_settings import session_settings
 
+pytestmark = pytest.mark.sockets
+
 EDGES = [("attic", "kitchen"), ("hall", "kitchen")]
 
 

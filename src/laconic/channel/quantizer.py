@@ -78,7 +78,7 @@ class Quantizer:
 
     @property
     def cells(self) -> int:
-        """Q = 2^bits."""
+        """q = 2^bits."""
         return int(2**self.bits)
 
     @property

@@ -64,7 +64,7 @@ def aligned(n_rows: int, length: int, dtype: Any) -> Array:
 
 
 def map_features(features: RandomFeatures, X: Array, dtype: Any = np.float64) -> Array:
-    """Phi of each row of ``X`` (n, d), padded to whole vectors: the bits that a simulated or running agent computes."""
+    """phi of each row of ``X`` (n, d), padded to whole vectors: the bits that a simulated or running agent computes."""
     dtype = np.dtype(dtype)
     rows = np.ascontiguousarray(X, dtype=dtype)
     frequencies = padded(features.frequencies.T, dtype)
@@ -101,7 +101,12 @@ class Compiled:
         self._plan = make_plan(learner, features, network.n_agents, self.dtype.type)
         self._frequencies = padded(features.frequencies.T, self.dtype)
         self._n_features = features.n_features
-        self._graph = rounds.Graph(network.starts, network.neighbours, network.combination.astype(self.dtype))
+        self._graph = rounds.Graph(
+            network.starts,
+            network.neighbours,
+            network.combination.astype(self.dtype),
+            network.degrees.astype(np.float64),
+        )
         self._rate: Schedule = kernel_of(learner).rate
         self._censor = learner.channel.censor if learner.channel else None
         self._restore(first_state(learner, network, features.n_features, self.dtype, state))
@@ -122,7 +127,7 @@ class Compiled:
             broadcast = weights
         self._rows = rounds.Rows(weights, duals, broadcast, pull)
         if state.round > 0:
-            rounds.listen(self._plan.algorithm, broadcast, *self._graph, self._rows.pull)
+            rounds.listen(self._plan, self._graph, self._rows)
         # A model cannot predict beyond its norm, so a resumed run starts from that yardstick of divergence.
         self.energy_before = float((weights.astype(np.float64) ** 2).sum())
         self._largest = np.array([np.sqrt(self.energy_before)])

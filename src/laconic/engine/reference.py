@@ -14,7 +14,7 @@ from laconic.learners.base import row_dot
 from laconic.network import Network
 from laconic.trace import State
 
-_DIVERGENCE = 1e3  # the compiled engine's yardstick, see ``rounds.DIVERGENCE``
+_DIVERGENCE = 1e3  # the compiled engine's yardstick, see ``steps.DIVERGENCE``
 
 
 @final

@@ -11,14 +11,11 @@ from laconic.engine.cache import entry
 from laconic.engine.coding import DENSE, transmit_row
 from laconic.engine.rows import add_row, clear_row, distance_row, dot_row
 from laconic.engine.sincos import prefetch_row, project, wave
-from laconic.engine.steps import ADAPT_THEN_COMBINE, LOCAL, answer_row, pull_row, step_row, value_of
+from laconic.engine.steps import ADAPT_THEN_COMBINE, LOCAL, hear_rows, learn_rows, value_of
 from laconic.engine.vectors import jit
 
 # How a chunk ends; ``engine.compiled`` translates.
 FINISHED, BAD_INPUT, DIVERGED = range(3)
-
-# A prediction this many times larger than any label seen so far can only come from a run that diverges.
-DIVERGENCE = 1e3
 
 
 class Plan(NamedTuple):
@@ -38,11 +35,12 @@ class Plan(NamedTuple):
 
 
 class Graph(NamedTuple):
-    """Who hears whom: neighbour lists back to back, and the combination weight of each entry."""
+    """Who hears whom: neighbour lists back to back, the combination weight of each entry, and how long each list is."""
 
     starts: np.ndarray
     neighbours: np.ndarray
     combination: np.ndarray
+    degrees: np.ndarray
 
 
 class Rows(NamedTuple):
@@ -135,11 +133,13 @@ def score_collectively(phi, phi_at, labels, t, weights, size, loss, squares, los
 
 
 @entry
-def listen(algorithm, broadcast, starts, neighbours, combination, pull):
+def listen(plan, graph, rows):
     """Step 4 for everybody: what a resumed run starts from."""
-    size = broadcast.shape[1]
-    for i in range(broadcast.shape[0]):
-        pull_row(algorithm, broadcast, i * size, neighbours, combination, starts[i], starts[i + 1], pull, size)
+    weights, duals, broadcast, pull = rows
+    starts, neighbours, combination, _ = graph
+    hear_rows(
+        False, plan.algorithm, plan.rho, plan.mixing, weights, duals, broadcast, starts, neighbours, combination, pull
+    )  # fmt: skip
 
 
 @entry
@@ -153,10 +153,9 @@ def advance(
     None, and then costs no compilation either, or two (T, N) arrays for the collective squared error and loss.
     """
     algorithm, loss, rho, shrink, mixing, rounding, cells, low, high, scale, n_features = plan
-    starts, neighbours, combination = graph
+    starts, neighbours, combination, degrees = graph
     weights, duals, broadcast, pull = rows
     phases, ahead, innovation, spare = scratch
-    real = weights.dtype.type
     n_rounds, n_agents = labels.shape
     n_rows, size = n_rounds * n_agents, weights.shape[1]
     direct = rounding == DENSE and thresholds.size == 0 and algorithm != ADAPT_THEN_COMBINE
@@ -170,9 +169,10 @@ def advance(
             bad_row = first_bad_row(samples, t * n_agents, (t + 1) * n_agents)
             bad_row = n_rows if bad_row == (t + 1) * n_agents else bad_row
 
-        # 1. and 2.: predict, then learn.
-        for i in range(n_agents):
-            row, at = t * n_agents + i, i * size
+        # 1. and 2.: predict, then learn. Features are computed in blocks of rounds; a large round takes several.
+        i = 0
+        while i < n_agents:
+            row = t * n_agents + i
             if row >= end:
                 first, end = row, min(row + ahead.shape[0], n_rows)
                 project(samples, first, end, frequencies, phases)
@@ -181,21 +181,17 @@ def advance(
                     bad_row = first + good
             if (t + 1) * n_agents > bad_row:
                 return BAD_INPUT, bad_row
-            prefetch_row(samples, row + (1 if mapped else ahead.shape[0]))
-            phi_at = (row - first) * size
+            stop, phi_at = min(n_agents, i + end - row), (row - first) * size
+            for k in range(row, row + stop - i):
+                prefetch_row(samples, k + (1 if mapped else ahead.shape[0]))
             if scores is not None and i == 0:
                 score_collectively(phi, phi_at, labels, t, weights, size, loss, scores[0], scores[1])
-            label = labels[t, i]
-            margin = dot_row(weights, at, phi, phi_at, size)
-            record.predictions[t, i] = margin
-            if not abs(margin) <= DIVERGENCE * largest[0]:
-                return DIVERGED, row
-            if abs(label) > largest[0]:
-                largest[0] = abs(label)
-            step_row(
-                algorithm, loss, label, margin, rates[t], rho, shrink, mixing, real(starts[i + 1] - starts[i]),
-                weights, duals, pull, broadcast, at, phi, phi_at, size, spare,
+            i = learn_rows(
+                algorithm, loss, rho, shrink, mixing, rates[t], degrees, i, stop,
+                weights, duals, pull, broadcast, phi, phi_at, labels, t, record.predictions, largest, spare,
             )  # fmt: skip
+            if i < stop:
+                return DIVERGED, t * n_agents + i
 
         # 3.: speak. Where nothing is lost, ``broadcast`` is ``weights``.
         error = 0.0
@@ -225,10 +221,7 @@ def advance(
 
         # 4. and 5.: hear, and let the learner answer.
         if algorithm != LOCAL:
-            for i in range(n_agents):
-                at = i * size
-                pull_row(algorithm, broadcast, at, neighbours, combination, starts[i], starts[i + 1], pull, size)
-                answer_row(algorithm, weights, duals, at, rho, mixing, pull, size)
+            hear_rows(True, algorithm, rho, mixing, weights, duals, broadcast, starts, neighbours, combination, pull)
 
         record.broadcast_error[t] = math.sqrt(error)
         record.consensus[t], record.energy[t] = spread(weights, size, innovation)

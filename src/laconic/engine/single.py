@@ -13,10 +13,10 @@ import numpy as np
 
 from laconic.engine.cache import entry
 from laconic.engine.coding import DENSE, add_code_row, code_row, pack_row, range_row, unpack_row
-from laconic.engine.rounds import BAD_INPUT, DIVERGED, DIVERGENCE, FINISHED
+from laconic.engine.rounds import BAD_INPUT, DIVERGED, FINISHED
 from laconic.engine.rows import copy_row, dot_row, subtract_row
 from laconic.engine.sincos import project, wave
-from laconic.engine.steps import answer_row, pull_row, step_row
+from laconic.engine.steps import hear_rows, learn_rows
 from laconic.engine.vectors import jit
 
 OWN, DUAL, PULL, PHI, SPARE, CELLS, SAID = range(7)
@@ -26,20 +26,19 @@ ALGORITHM, LOSS, N_FREQUENCIES, ROUNDING, BITS = range(5)
 
 
 @jit
-def predict_row(sample, frequencies, scale, n_frequencies, rows, phases):
-    """phi(x) into its row, and the prediction theta.phi; (False, NaN) if some phase is not finite."""
-    size = rows.shape[1]
+def map_sample(sample, frequencies, rows, phases, numbers, codes):
+    """phi(x) into its row; False if some phase is not finite."""
     project(sample, 0, 1, frequencies, phases)
-    if not wave(phases, 1, n_frequencies, scale, rows, PHI):
-        return False, rows.dtype.type(np.nan)
-    return True, dot_row(rows, OWN * size, rows, PHI * size, size)
+    return wave(phases, 1, codes[N_FREQUENCIES], rows.dtype.type(numbers[SCALE]), rows, PHI) == 1
 
 
 @entry
 def predict_one(sample, frequencies, rows, phases, numbers, codes):
     """The prediction of an agent for one ``sample`` (1, d), or NaN if the sample is not finite."""
-    scale = rows.dtype.type(numbers[SCALE])
-    return predict_row(sample, frequencies, scale, codes[N_FREQUENCIES], rows, phases)[1]
+    size = rows.shape[1]
+    if not map_sample(sample, frequencies, rows, phases, numbers, codes):
+        return rows.dtype.type(np.nan)
+    return dot_row(rows, OWN * size, rows, PHI * size, size)
 
 
 @entry
@@ -49,27 +48,20 @@ def learn_one(sample, label, rate, frequencies, rows, phases, numbers, codes):
     A ``label`` that is NaN is missing; the agent then still shrinks its model and follows its neighbours.
     """
     real = rows.dtype.type
-    rho, shrink, scale = real(numbers[RHO]), real(numbers[SHRINK]), real(numbers[SCALE])
-    degree, mixing = real(numbers[DEGREE]), real(numbers[MIXING])
-    algorithm, loss = codes[ALGORITHM], codes[LOSS]
-    label, rate = real(label), real(rate)
     size = rows.shape[1]
-    weights, duals, pull, spare = rows[OWN], rows[DUAL], rows[PULL], rows[SPARE]
-    phi_at = PHI * size
-    finite, margin = predict_row(sample, frequencies, scale, codes[N_FREQUENCIES], rows, phases)
-    if not finite:
-        return BAD_INPUT, margin
-    if not abs(margin) <= DIVERGENCE * numbers[LARGEST]:
-        return DIVERGED, margin
-    if abs(label) > numbers[LARGEST]:
-        numbers[LARGEST] = abs(label)
-    step_row(
-        algorithm, loss, label, margin, rate, rho, shrink, mixing, degree,
-        weights, duals, pull, rows[SAID], 0, rows, phi_at, size, spare,
+    rho, shrink, mixing = real(numbers[RHO]), real(numbers[SHRINK]), real(numbers[MIXING])
+    if not map_sample(sample, frequencies, rows, phases, numbers, codes):
+        return BAD_INPUT, real(np.nan)
+    weights, cells = rows[OWN : OWN + 1], rows[CELLS : CELLS + 1]
+    cells[0, 0] = label  # this row is free until the agent speaks; what is predicted takes the label's place
+    finished = learn_rows(
+        codes[ALGORITHM], codes[LOSS], rho, shrink, mixing, real(rate), numbers[DEGREE : DEGREE + 1], 0, 1,
+        weights, rows[DUAL : DUAL + 1], rows[PULL : PULL + 1], rows[SAID : SAID + 1], rows, PHI * size,
+        cells, 0, cells, numbers[LARGEST : LARGEST + 1], rows[SPARE : SPARE + 1],
     )  # fmt: skip
-    if not math.isfinite(dot_row(weights, 0, weights, 0, size)):
-        return DIVERGED, margin
-    return FINISHED, margin
+    if not finished or not math.isfinite(dot_row(weights, 0, weights, 0, size)):
+        return DIVERGED, cells[0, 0]
+    return FINISHED, cells[0, 0]
 
 
 @entry
@@ -147,14 +139,14 @@ def hear_dense(index, model, late, rows, sums):
 
 
 @entry
-def listen_one(live, combination, rows, sums, numbers, codes):
+def listen_one(bounds, live, combination, rows, sums, numbers, codes):
     """Steps 4 and 5 for one agent: what its ``live`` neighbours pull at, its dual, and everybody's running sum."""
     real = rows.dtype.type
-    algorithm, size = codes[ALGORITHM], rows.shape[1]
-    said, pull = rows[SAID:], rows[PULL : PULL + 1]
-    weights, duals = rows[OWN : OWN + 1], rows[DUAL : DUAL + 1]
-    pull_row(algorithm, said, 0, live, combination, 0, live.size, pull, size)
-    answer_row(algorithm, weights, duals, 0, real(numbers[RHO]), real(numbers[MIXING]), pull, size)
+    size, said = rows.shape[1], rows[SAID:]
+    hear_rows(
+        True, codes[ALGORITHM], real(numbers[RHO]), real(numbers[MIXING]), rows[OWN : OWN + 1], rows[DUAL : DUAL + 1],
+        said, bounds, live, combination, rows[PULL : PULL + 1],
+    )  # fmt: skip
     for row in range(sums.shape[0]):
         for k in range(size):
             sums[row, k] += said[row, k]

@@ -8,8 +8,16 @@ from __future__ import annotations
 
 import math
 
+from numba import njit
+
 from laconic.engine.rows import add_row, disagree_row, dot_row, mix_row
 from laconic.engine.vectors import jit, load, splat, store, width_of
+
+# A call passes some seventy numbers for its arrays: worth a tenth of a round of five agents, so there is none.
+ladder = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)
+
+# A prediction this many times larger than any label seen so far can only come from a run that diverges.
+DIVERGENCE = 1e3
 
 SQUARED, LOGISTIC, HINGE = range(3)
 LOSSES = {"squared": SQUARED, "logistic": LOGISTIC, "hinge": HINGE}
@@ -138,43 +146,59 @@ def combine_descend_row(weights, at, mixing, pull, phi, phi_at, size, slope, shr
 # --------------------------------------------------------------------------------------------------------------------
 
 
-@jit
-def step_row(
-    algorithm, loss, label, margin, rate, rho, shrink, mixing, degree,
-    weights, duals, pull, said, at, phi, phi_at, size, spare,
+@ladder
+def learn_rows(
+    algorithm, loss, rho, shrink, mixing, rate, degrees, begin, stop,
+    weights, duals, pull, broadcast, phi, phi_at, labels, t, predictions, largest, spare,
 ):  # fmt: skip
-    """Step 2: learn from a sample whose prediction was ``margin``."""
+    """Steps 1 and 2 of round ``t`` for the agents from ``begin`` to ``stop``: predict, then learn.
+
+    The features of the first one start at ``phi_at``; ``largest`` holds the largest label so far. Returns the first
+    agent whose prediction is too far beyond that to come from a run that does not diverge, or ``stop``.
+    """
     real = weights.dtype.type
-    if algorithm == LINEARIZED:
-        slope = real(slope_of(loss, margin, label))
-        gain = real(1.0) / (rate + real(2.0) * rho * degree)
-        linearized_row(weights, duals, pull, at, phi, phi_at, size, slope, shrink, rho, gain)
-    elif algorithm == PROXIMAL:
-        proximal_row(
-            weights, duals, pull, said, at, phi, phi_at, size, label, loss, rate, rho, degree, shrink, spare
-        )  # fmt: skip
-    elif algorithm == COMBINE_THEN_ADAPT:
-        combined = margin + mixing * dot_row(pull, at, phi, phi_at, size)
-        slope = real(slope_of(loss, combined, label))
-        combine_descend_row(weights, at, mixing, pull, phi, phi_at, size, slope, shrink, rate)
-    else:
-        slope = real(slope_of(loss, margin, label))
-        descend_row(weights, at, phi, phi_at, size, slope, shrink, rate)
+    size = weights.shape[1]
+    for i in range(begin, stop):
+        at, label, degree = i * size, labels[t, i], real(degrees[i])
+        margin = dot_row(weights, at, phi, phi_at, size)
+        predictions[t, i] = margin
+        if not abs(margin) <= DIVERGENCE * largest[0]:
+            return i
+        if abs(label) > largest[0]:
+            largest[0] = abs(label)
+        if algorithm == LINEARIZED:
+            slope = real(slope_of(loss, margin, label))
+            gain = real(1.0) / (rate + real(2.0) * rho * degree)
+            linearized_row(weights, duals, pull, at, phi, phi_at, size, slope, shrink, rho, gain)
+        elif algorithm == PROXIMAL:
+            proximal_row(
+                weights, duals, pull, broadcast, at, phi, phi_at, size, label, loss, rate, rho, degree, shrink, spare
+            )  # fmt: skip
+        elif algorithm == COMBINE_THEN_ADAPT:
+            combined = margin + mixing * dot_row(pull, at, phi, phi_at, size)
+            slope = real(slope_of(loss, combined, label))
+            combine_descend_row(weights, at, mixing, pull, phi, phi_at, size, slope, shrink, rate)
+        else:
+            slope = real(slope_of(loss, margin, label))
+            descend_row(weights, at, phi, phi_at, size, slope, shrink, rate)
+        phi_at += size
+    return stop
 
 
-@jit
-def pull_row(algorithm, broadcast, at, neighbours, combination, start, stop, pull, size):
-    """Step 4: take from the replicas what the learner will need, the disagreement or the mixture."""
-    if algorithm == LINEARIZED or algorithm == PROXIMAL:
-        disagree_row(broadcast, at, neighbours, start, stop, pull, size)
-    elif algorithm != LOCAL:
-        mix_row(broadcast, at, neighbours, combination, start, stop, pull, size)
+@ladder
+def hear_rows(answer, algorithm, rho, mixing, weights, duals, broadcast, starts, neighbours, combination, pull):
+    """Steps 4 and 5: each row takes from the replicas what its learner needs, and moves its dual or its model by that.
 
-
-@jit
-def answer_row(algorithm, weights, duals, at, rho, mixing, pull, size):
-    """Step 5: move the dual, or combine, by what was just heard."""
-    if algorithm == LINEARIZED or algorithm == PROXIMAL:
-        add_row(duals, at, rho, pull, at, size)
-    elif algorithm == ADAPT_THEN_COMBINE:
-        add_row(weights, at, mixing, pull, at, size)
+    Without ``answer`` it only takes: that is where a resumed run starts from.
+    """
+    size = pull.shape[1]
+    for i in range(pull.shape[0]):
+        at = i * size
+        if algorithm == LINEARIZED or algorithm == PROXIMAL:
+            disagree_row(broadcast, at, neighbours, starts[i], starts[i + 1], pull, size)
+            if answer:
+                add_row(duals, at, rho, pull, at, size)
+        elif algorithm != LOCAL:
+            mix_row(broadcast, at, neighbours, combination, starts[i], starts[i + 1], pull, size)
+            if answer and algorithm == ADAPT_THEN_COMBINE:
+                add_row(weights, at, mixing, pull, at, size)

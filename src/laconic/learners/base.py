@@ -176,7 +176,7 @@ class ADMM(Learner):
         return ADMMState(np.zeros((n_agents, n_features)), np.zeros((n_agents, n_features)))
 
     def hear(self, state: ADMMState, heard: Heard) -> ADMMState:
-        """Gamma <- gamma + rho sum_j (theta-hat_i - theta-hat_j)   (eq. dec_qcodkla_dual)."""
+        """gamma <- gamma + rho sum_j (theta-hat_i - theta-hat_j)   (eq. dec_qcodkla_dual)."""
         return state._replace(duals=state.duals + self.rho * heard.disagreement)
 
 

@@ -106,6 +106,8 @@ def write_checkpoint(path: Path, state: AgentState) -> None:
 
 def _is_whole(path: Path) -> bool:
     try:
+        if path.stat().st_size > _LARGEST_FILE:
+            return False
         AgentState.from_bytes(path.read_bytes())
     except Exception:
         return False

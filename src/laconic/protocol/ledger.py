@@ -66,6 +66,7 @@ class Ledger:
     def listen_to(self, live: tuple[int, ...], combination: tuple[float, ...]) -> None:
         """Hear these neighbours from now on, each with its combination weight a_ij."""
         self._live = np.array(live, dtype=np.int64)
+        self._bounds = np.array([0, len(live)])
         self._combination = np.array(combination, dtype=self.dtype)
         self.numbers[single.DEGREE] = len(live)
 
@@ -126,7 +127,7 @@ class Ledger:
 
     def listen(self) -> None:
         """Steps 4 and 5: take in what the replicas say, move the dual."""
-        single.listen_one(self._live, self._combination, self.rows, self.sums, self.numbers, self._codes)
+        single.listen_one(self._bounds, self._live, self._combination, self.rows, self.sums, self.numbers, self._codes)
 
     def hear(self, index: int, kind: Kind, scale: float, body: Array) -> bool:
         """Change a replica by what was said; False, and nothing changed, if that is not finite or ends in odd bits."""
@@ -157,7 +158,7 @@ class Ledger:
     # Repair
 
     def settle(self, shares: list[Array]) -> None:
-        """Gamma <- rho times the sum of the live edges' shares: the dual from its definition."""
+        """gamma <- rho times the sum of the live edges' shares: the dual from its definition."""
         if self.has_duals:
             rho = float(self.numbers[single.RHO])
             total = np.zeros(self.n_features)
@@ -174,7 +175,7 @@ class Ledger:
 
     @property
     def weights(self) -> Array:
-        """The model."""
+        """The model theta, without its padding."""
         return self.rows[single.OWN, : self.n_features]
 
     @property

@@ -115,7 +115,7 @@ class Host:
             self.learn(starts)
 
     def learn(self, starts: int) -> None:
-        """A round."""
+        """Let the agent learn one round, if it may still do so, and send what it says."""
         network, agent = self.network, self.agent
         if starts != self.starts or not agent.ready or agent.round >= network.target:
             self.busy = False
@@ -271,7 +271,7 @@ class VirtualNetwork:
         self.at(self.now + delay, action, *arguments)
 
     def draw(self, low: float, high: float) -> float:
-        """A random number."""
+        """A number uniform in [low, high), from the run's one seed."""
         if not self._numbers:
             self._numbers = self._random.random(256).tolist()
         return low + (high - low) * self._numbers.pop()

@@ -111,7 +111,7 @@ class Supervisor:
         self._deadline = float("inf")  # when those that still run are killed
 
     def run(self) -> int:
-        """Do it, in the main thread, which is the one that hears signals.
+        """Run the agents until all have ended, in the main thread, which is the one that hears signals.
 
         Returns 0 if all agents came to the end of their data, 128 and the number of the signal that stopped them, or 1.
         """

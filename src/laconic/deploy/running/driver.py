@@ -114,7 +114,7 @@ class Driver(ABC):
         self._next_checkpoint = math.inf
 
     def run(self) -> int | None:
-        """Do it; the number of the signal that stopped it, or None if the samples ended.
+        """Run the agent; the number of the signal that stopped it, or None if the samples ended.
 
         Raises
         ------

@@ -41,7 +41,7 @@ class Inbox:
         self._enough = sys.maxsize  # messages that are worth a wake-up; nobody sleeps if it is that many
 
     def put(self, item: Any) -> None:
-        """Add news."""
+        """Add an item, and wake the reader if it waits for that; from any thread."""
         self._news.append(item)
         # The reader sets what is enough, then looks what is there; here it is the other way round. So one of both sees
         # the other, and no wake-up is lost.

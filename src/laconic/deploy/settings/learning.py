@@ -61,7 +61,7 @@ class Learning:
     arguments: tuple[tuple[str, Any], ...]
 
     def learner(self) -> Learner:
-        """The learner."""
+        """Make the learner, a new one at each call."""
         make: Any = _ALGORITHMS[self.algorithm][0]
         made: Learner = make(**dict(self.arguments))
         return made

@@ -1,4 +1,4 @@
-"""Hosts for experiments with agents: network namespaces on one switch (Linux, as root)."""
+"""Hosts of their own for agents: network namespaces on one switch, which can be cut and healed (Linux, as root)."""
 
 from __future__ import annotations
 
@@ -27,24 +27,19 @@ def run(*command: str) -> str:
 
 
 def stop_in_order() -> None:
-    """Have SIGTERM end this program as an error does: what was made is taken away."""
+    """Have SIGTERM end this program as an error does, so that the hosts that it made are taken away."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
 
 
 def need_tools() -> None:
-    """Have ``ip`` and ``nft``, installed if possible."""
+    """Raise ``Unavailable`` where namespaces cannot be made; nothing is installed."""
     if not sys.platform.startswith("linux"):
         raise Unavailable("network namespaces are Linux's.")
     if os.geteuid():
         raise Unavailable("only root may make network namespaces.")
-    missing = [package for tool, package in (("ip", "iproute2"), ("nft", "nftables")) if not shutil.which(tool)]
-    if missing:
-        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        with contextlib.suppress(FileNotFoundError):
-            subprocess.run(["apt-get", "install", "-yq", *missing], env=environment, capture_output=True, check=False)
-    for tool in ("ip", "nft"):
+    for tool, package in (("ip", "iproute2"), ("nft", "nftables")):
         if not shutil.which(tool):
-            raise Unavailable(f"there is no {tool} here, and it could not be installed.")
+            raise Unavailable(f"there is no {tool} here: install {package}.")
 
 
 class Hosts:

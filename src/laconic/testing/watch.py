@@ -1,0 +1,134 @@
+"""An onlooker of running agents, who reads the checkpoints that they leave and believes nothing else."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from laconic._validate import Array
+from laconic.protocol.checkpoint import AgentState, read_checkpoint
+
+
+@dataclass
+class Watch:
+    """Reads the agents' checkpoints, and compares what they believe of each other with what was said.
+
+    Attributes
+    ----------
+    states : dict
+        The latest checkpoint of each agent.
+    wrong : int
+        How many times a replica was not what its origin had said.
+    duals : dict
+        Of a round that has ended: the dual of each agent.
+    """
+
+    folder: Path
+    names: tuple[str, ...]
+    states: dict[str, AgentState] = field(default_factory=dict)
+    wrong: int = 0
+    compared: int = 0
+    duals: dict[int, dict[str, Array]] = field(default_factory=dict)
+    _said: dict[tuple[str, int, int], bytes] = field(default_factory=dict)
+    _seen: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def look(self) -> None:
+        """Read what is new."""
+        for name in self.names:
+            path = self.folder / f"{name}.checkpoint"
+            try:
+                about = path.stat()
+                if self._seen.get(name) == (about.st_ino, about.st_mtime_ns):
+                    continue
+                state = read_checkpoint(path)
+            except (FileNotFoundError, ValueError):  # just being replaced
+                continue
+            if state is None:
+                continue
+            self._seen[name] = about.st_ino, about.st_mtime_ns
+            self.states[name] = state
+            life, sequence, _ = state.about["position"]
+            self._said[name, life, sequence] = state.arrays["said"][0].tobytes()
+            self.duals.setdefault(state.about["finished"], {})[name] = state.arrays["duals"]
+        for state in self.states.values():
+            for k, (other, known) in enumerate(state.about["neighbours"].items(), 1):
+                life, sequence, _ = known["position"]
+                said = self._said.get((other, life, sequence))
+                if said is not None:
+                    self.compared += 1
+                    self.wrong += said != state.arrays["said"][k].tobytes()
+
+    def rounds(self) -> dict[str, int]:
+        """The round of each agent."""
+        return {name: state.about["position"][2] for name, state in self.states.items()}
+
+    def stages(self) -> dict[tuple[str, str], str]:
+        """Where each edge stands, at either end."""
+        return {
+            (name, other): known["stage"]
+            for name, state in self.states.items()
+            for other, known in state.about["neighbours"].items()
+        }
+
+    def exact(self, since: dict[str, int] | None = None) -> bool:
+        """Whether all edges are live, and each replica is what its origin said last, or said after ``since``."""
+        if len(self.states) < len(self.names):
+            return False
+        for state in self.states.values():
+            for k, (other, known) in enumerate(state.about["neighbours"].items(), 1):
+                life, sequence, round = known["position"]
+                said = self._said.get((other, life, sequence))
+                if known["stage"] != "live" or said != state.arrays["said"][k].tobytes():
+                    return False
+                latest = [life, sequence] == self.states[other].about["position"][:2]
+                if not latest and not (since and round > since[other]):
+                    return False
+        return True
+
+    def wait(self, seconds: float) -> None:
+        """Go on looking for so long: there is no event to await in files that other processes replace."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            self.look()
+            time.sleep(0.01)
+
+    def until(self, condition: Callable[[], bool], limit: float) -> float:
+        """Seconds until ``condition`` holds; infinite if that takes longer than ``limit``."""
+        begun = time.monotonic()
+        while time.monotonic() < begun + limit:
+            self.look()
+            if condition():
+                return time.monotonic() - begun
+            time.sleep(0.005)
+        return np.inf
+
+    def until_exact(self, limit: float, since: dict[str, int] | None = None) -> float:
+        """Seconds until all is exact; infinite if that takes longer than ``limit``."""
+        return self.until(lambda: self.exact(since), limit)
+
+    def apart(self, group: Iterable[str]) -> bool:
+        """Whether all edges between this group and the others are suspended, at both ends."""
+        crossing = [stage for (a, b), stage in self.stages().items() if (a in group) != (b in group)]
+        return "live" not in crossing
+
+    def imbalance(self, first: int, last: int) -> dict[str, float]:
+        """How far the duals are from adding up to nothing, in rounds of which the checkpoints of all agents were seen.
+
+        A message that is late is missing from one end's dual until it comes: such rounds are ``off``.
+        """
+        totals = [
+            total_of_duals(list(found.values()))
+            for round, found in self.duals.items()
+            if first <= round <= last and len(found) == len(self.names)
+        ]
+        return {"rounds": len(totals), "off": sum(total > 1e-10 for total in totals), "worst": max(totals, default=0.0)}
+
+
+def total_of_duals(duals: list[Array]) -> float:
+    """The largest entry of the sum of all duals, over the largest entry of any."""
+    rows = np.array(duals, dtype=np.float64)
+    return float(np.abs(rows.sum(axis=0)).max() / np.abs(rows).max())
