@@ -366,6 +366,7 @@ class Conversation:
                 end.intact = end.counted = False
                 end.out = end.pend = None
                 if end.stage is OPENING:
+                    end.asked = -1  # what was under way is void
                     self.seek(end)
 
     def fence(self, end: Session, letter: Offer | Decide) -> None:

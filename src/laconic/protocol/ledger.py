@@ -103,13 +103,13 @@ class Ledger:
         """Whether most have said larger models than the yardstick of divergence knew of.
 
         The simulator sees everybody's labels; an agent that has seen small ones only must not take for divergence
-        what its neighbours have taught it. One neighbour among several cannot raise it, nor can its own model.
+        what its neighbours have taught it. Who has seen no label at all believes the largest; others believe most.
         """
         if not len(self._live):
             return False
         heard = self.rows[single.SAID + self._live].astype(np.float64)
         norms = np.sort(np.sqrt((heard**2).sum(axis=1)))
-        usual = float(norms[(len(norms) - 1) // 2])
+        usual = float(norms[len(norms) // 2 if self.numbers[single.LARGEST] else -1])
         if not usual > self.numbers[single.LARGEST]:
             return False
         self.numbers[single.LARGEST] = usual
