@@ -290,12 +290,12 @@ class Agent:
         """
         dialogue, given = self._dialogue, data  # type: Dialogue, object
         if not isinstance(given, (bytes, bytearray, memoryview)):
-            dialogue.refuse("not bytes", sender)
+            dialogue.refuse("not bytes", None, sender)
             return
         try:
             message = bytes(given)
         except ValueError:  # a view of memory that has been released
-            dialogue.refuse("not bytes", sender)
+            dialogue.refuse("not bytes", None, sender)
             return
         dialogue.counters["messages_in"] += 1
         dialogue.counters["bytes_in"] += len(message)

@@ -32,7 +32,8 @@ log = logging.getLogger("laconic.protocol")
 _ENOUGH = 32  # refusals in a row after which a neighbour is quarantined
 _QUARANTINE = 256  # occasions that it lasts for, at first
 _JOINING = 3  # reminders that an agent on slots waits for at its start
-_HARMLESS = ("replayed", "another session", "shut")  # part of every repair, or no fault of the neighbour's
+_HARMLESS = ("replayed", "another session", "shut")  # part of every repair
+_DELIBERATE = ("version", "fingerprint", "kind", "malformed", "dimension", "not finite", "too far ahead", "digest")
 
 
 class Message(NamedTuple):
@@ -198,7 +199,8 @@ class Dialogue(Conversation):
             # Repetitions are part of every repair; the rest should make somebody look.
             level = logging.DEBUG if reason in _HARMLESS else logging.WARNING
             log.log(level, "refused: %s", reason, extra={"agent": self.name, "sender": sender, "count": count})
-        if end is not None and reason not in _HARMLESS and not end.shut:
+        # Noise on the line is not its fault, nor is what others say in its name.
+        if end is not None and sender == end.name and reason in _DELIBERATE and not end.shut:
             end.refused += 1
             if end.refused >= _ENOUGH:
                 self.quarantine(end)

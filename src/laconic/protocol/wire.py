@@ -251,11 +251,11 @@ class Wire:
         magic, kind_of_version = _START.unpack_from(data)
         if magic != MAGIC:
             raise Refusal("magic")
+        body, (checksum,) = data[:-4], _CHECKSUM.unpack(data[-4:])
+        if zlib.crc32(body) != checksum:  # as it was in version 1
+            raise Refusal("corrupt")
         if kind_of_version >> 4 != VERSION:
             raise Refusal("version")
-        body, (checksum,) = data[:-4], _CHECKSUM.unpack(data[-4:])
-        if zlib.crc32(body) != checksum:
-            raise Refusal("corrupt")
         try:
             kind = Kind(kind_of_version & 15)
         except ValueError:

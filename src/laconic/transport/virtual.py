@@ -109,7 +109,7 @@ class Host:
         network.after(SLOT / network.clock_rate(self.name), self.tick, starts)
         if slowness > 1 and network.draw(0, 1) > 1 / slowness:
             if self.agent.ready:
-                self.agent.skip_to(min(self.agent.round + 1, network.target))
+                self.agent.skip_to(self.agent.round + 1)
                 self.send()
         else:
             self.learn(starts)
@@ -117,11 +117,9 @@ class Host:
     def learn(self, starts: int) -> None:
         """Let the agent learn one round, if it may still do so, and send what it says."""
         network, agent = self.network, self.agent
-        if starts != self.starts or not agent.ready or agent.round >= network.target:
+        last = len(network.y) if network.slotted else network.target  # on slots others may not be there yet
+        if starts != self.starts or not agent.ready or agent.round >= last:
             self.busy = False
-            if starts == self.starts and agent.ready and network.slotted:  # others still learn: be heard
-                agent.skip_to(agent.round + 1)
-                self.send()
             return
         self.busy = False
         t = agent.round
@@ -368,5 +366,6 @@ class VirtualNetwork:
         table = np.full((self.target, len(self.hosts)), np.nan)
         for i, host in enumerate(self.hosts.values()):
             for t, prediction in host.predictions.items():
-                table[t, i] = prediction
+                if t < self.target:
+                    table[t, i] = prediction
         return table
