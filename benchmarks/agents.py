@@ -36,30 +36,30 @@ class Agents:
     """An agent with the driver of ``laconic agent``, and samples that are at hand."""
 
     def __init__(self, seat: Seat) -> None:
-        from laconic.deploy.running.driver import Lockstep, Terms
+        from laconic.deploy.running.driver import Driver
         from laconic.deploy.running.inbox import Inbox
         from laconic.deploy.running.metrics import Tally
+        from laconic.deploy.running.outlet import Outlet
+        from laconic.protocol.actions import Terms
+        from laconic.protocol.paces import make_pacer
         from laconic.transport.zenoh import ZenohLink
 
         features = lc.RandomFeatures.gaussian(INPUTS, FREQUENCIES, bandwidth=1.0, seed=0)
         agent = lc.Agent(seat.name, list(seat.neighbours), features, lc.QCODKLA(**LEARNER), n_agents=seat.n_agents)
-
-        class Paced(Lockstep):
-            def _linger(self) -> None:
-                """Rounds go on in the next turn."""
-
         news = Inbox()
         link = ZenohLink(seat.name, listen=seat.listen, neighbours=seat.neighbours, deliver=news.put)
-        parts = agent, link, Stream(seat.name), news, lambda key, data: None, Tally()
-        self._link, self._terms, self._rounds = link, Terms, 0
-        self._driver = Paced(*parts, Terms(patience=60.0, predictions=0.0, progress=1e9))
-        self._driver._join()
+        pacer = make_pacer(agent, Terms(patience=60.0, predictions=0.0, progress=1e9))
+        outlet = Outlet(agent, link, Stream(seat.name), lambda: None, Tally())
+        self._agent, self._link, self._news, self._rounds = agent, link, news, 0
+        self._driver = Driver(pacer, outlet)
+        self._driver.start(time.monotonic())
+        self._driver.drive(news, lambda: pacer.wants_sample)
 
     def run(self, rounds: int) -> None:
         """Go through so many rounds with the others."""
-        self._rounds += rounds
-        self._driver.terms = self._terms(patience=60.0, rounds=self._rounds, predictions=0.0, progress=1e9)
-        self._driver._drive()
+        agent, last = self._agent, self._rounds + rounds
+        self._rounds = last
+        self._driver.drive(self._news, lambda: agent.round >= last)
 
     def close(self) -> None:
         """Leave."""
@@ -79,6 +79,9 @@ class Stream:
         self._samples = [Reading(x, float(np.sin(3 * x[0]) + x[1])) for x in X]
         self._next = 0
         self.counts = {"dropped": 0, "lost": 0}
+
+    def start(self, wake: Any, skip: int) -> None:
+        """They are at hand."""
 
     def next(self) -> Any:
         """The next one."""

@@ -20,6 +20,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import ExitStack
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -112,11 +113,10 @@ def write_site(folder: Path, options: argparse.Namespace, learner: str, clock: s
 
 def live(path: Path, name: str, rounds: int, pipe: Connection) -> None:
     """One agent, with the parts of ``laconic agent``: it meets its neighbours, waits for a word, and learns."""
-    from laconic.deploy.running.driver import SAMPLES, Lockstep, Slotted, Terms
     from laconic.deploy.running.inbox import Inbox
-    from laconic.deploy.running.metrics import Tally
-    from laconic.deploy.running.runner import make_agent, open_link, warm
+    from laconic.deploy.running.runner import assemble, make_agent, warm
     from laconic.deploy.settings.site import Site
+    from laconic.protocol.actions import Terms
 
     site = Site.read(path)
     warm(site)
@@ -126,29 +126,26 @@ def live(path: Path, name: str, rounds: int, pipe: Connection) -> None:
         def add(self, info: Any) -> None:
             squares.append((info.prediction - info.label) ** 2)
 
-    class Prompt(Lockstep):
-        def _linger(self) -> None:
-            """Others are waited for by whoever measures."""
-
-    agent, link = make_agent(site, name), open_link(site, name, news.put)
-    source = site.source(name, link.session)
+    agent = make_agent(site, name)
     terms = Terms(patience=60.0, rounds=rounds, predictions=0.0, progress=1e9)
-    parts = agent, link, source, news, link.publish, Tally(), terms, Recorder()
-    driver = Prompt(*parts) if site.clock == "lockstep" else Slotted(*parts, slot=site.slot)
-    driver._join()
+    stack = ExitStack()
+    driver = assemble(stack, site, agent, terms, news.put, recorder=Recorder())
+    pacer = driver.pacer
+    driver.start(time.monotonic())
+    driver.drive(news, lambda: agent.ready)
     pipe.send("ready")
     while not pipe.poll():  # neighbours may still have to ask something
-        driver._wait(0.02)
+        driver.feed(news.take(0.02), time.monotonic())
+        driver.outlet.do(pacer.actions())
     pipe.recv()
-    before = agent.counters
-    source.start(lambda: news.put(SAMPLES), 0)
-    driver._drive()
+    before, now = agent.counters, time.monotonic()
+    pacer._begin(now)  # slots are laid out from here
+    driver.drive(news, lambda: pacer.over or len(squares) >= rounds)  # whoever measures waits for the others
     after = agent.counters
     numbers = {key: after[key] - before[key] for key in after if key != "refusals"}
     pipe.send({**numbers, "squared_error": float(np.nansum(squares[-200:])), "labels": len(squares[-200:])})
     pipe.recv()
-    source.close()
-    link.close()
+    stack.close()
 
 
 def measure(options: argparse.Namespace, learner: str, clock: str) -> dict[str, Any]:

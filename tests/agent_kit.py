@@ -6,18 +6,18 @@ import zlib
 import numpy as np
 
 import laconic as lc
-from laconic.engine import single
 from laconic.protocol.messages import Kind
 
 
-def make_team(learner, features, edges, **options):
+def make_team(learner, features, edges, meet=True, **options):
     """Agents by name from edges between names, e.g. ["ann-ben", "ben-cid"]."""
     pairs = [edge.split("-") for edge in edges]
     names = sorted({name for pair in pairs for name in pair})
     around = {name: [other for pair in pairs if name in pair for other in pair if other != name] for name in names}
     options = {"clock": "slotted", "n_agents": len(names), **options}
     agents = {name: lc.Agent(name, around[name], features, learner, **options) for name in names}
-    carry(agents)  # they get to know each other
+    if meet:  # they get to know each other
+        carry(agents)
     return agents
 
 
@@ -28,8 +28,8 @@ def puppet(channel=None):
 
 def speak(agent, model):
     """A round of a puppet whose model is now ``model``."""
-    agent._ledger.weights[:] = model
-    agent._ledger.numbers[single.LARGEST] = 1e6  # nothing it says counts as divergence
+    agent._ledger.weights = model
+    agent._ledger.row.largest = 1e6  # nothing it says counts as divergence
     return agent.idle()
 
 
@@ -59,11 +59,8 @@ def carry(agents, lost=lambda letter: False):
 
 
 def end_round(agents):
-    """Bring all to the end of the same round."""
-    last = max(agent.round for agent in agents.values())
+    """Let all take in what they have heard; on slots their edges may still be a round apart: see ``due``."""
     for agent in agents.values():
-        if agent.clock == "slotted":
-            agent.skip_to(last)
         agent.end_round()
 
 

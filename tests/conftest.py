@@ -104,19 +104,35 @@ CHANNELS = {
 }
 
 
+# Every registered learner in each of its variants: "odkla", "combine-then-adapt", ...
+KINDS = {
+    "-".join(variant.values()) or lc.learners.written(learner): (learner, variant)
+    for learner in lc.learners.every()
+    for variant in learner.variants
+}
+STEPS = {"rho": 0.3, "eta": 1.0, "step": 0.4}
+
+
 def make_learner(kind, loss="squared", channel=None):
     """A learner of each kind with steps that suit the streams below."""
-    channel = channel or lc.Channel()
-    if kind == "odkla":
-        return lc.ODKLA(rho=0.3, eta=1.0, regularization=1e-3, loss=loss, channel=channel)
-    if kind == "dokl":
-        return lc.DOKL(rho=0.3, eta=1.0, regularization=1e-3, loss=loss, channel=channel)
-    if kind == "local":
-        return lc.Local(step=0.4, regularization=1e-3, loss=loss)
-    return lc.RFFDOKL(step=0.4, order=kind, regularization=1e-3, loss=loss, channel=channel)
+    learner, variant = KINDS[kind]
+    usual = learner.usual_steps(lc.losses.get(loss))
+    given = {**usual, **STEPS, "regularization": 1e-3, "loss": loss, "channel": channel or lc.Channel(), **variant}
+    return learner(**{name: value for name, value in given.items() if name in learner.arguments()})
 
 
-LEARNERS = ("odkla", "dokl", "combine-then-adapt", "adapt-then-combine", "local")
+# Those with kernels, behind a channel that can be chosen (QC-ODKLA, which has its own, is ODKLA behind "both"); and
+# last those that never speak.
+LEARNERS = sorted(
+    (
+        kind
+        for kind, (learner, _) in KINDS.items()
+        if learner.kernel is not lc.Learner.kernel
+        and ("channel" in learner.arguments() or learner.speech is lc.learners.Speech.NEVER)
+    ),
+    key=lambda kind: KINDS[kind][0].speech is lc.learners.Speech.NEVER,
+)
+LOSSES = tuple(lc.losses.LOSSES)
 
 
 def make_stream(n_rounds, n_agents, n_inputs=3, binary=False, seed=0):

@@ -81,3 +81,12 @@ def test_star_import_works_without_the_optional_libraries():
     assert names["ODKLA"] is lc.ODKLA
     assert "river" not in lc.__all__
     assert "river" in dir(lc)
+
+
+def test_extras_are_for_rooms_that_exist():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert {"agents", "river", "data", "docs", "test", "dev", "all"} <= set(extras)
+    named = set(extras["all"][0].removeprefix("laconic[").removesuffix("]").split(","))
+    assert named <= set(extras)
+    for room in ("mpi", "dashboard"):
+        assert (room in extras) == (ROOT / "src" / "laconic" / room).exists()

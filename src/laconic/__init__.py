@@ -17,7 +17,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from laconic import _late, losses
+from laconic import _extras, _late, learners, losses
 from laconic._version import __version__ as __version__
 from laconic.channel import Censor, Channel, Quantizer
 from laconic.engine import Diverged, simulate, stream, sweep
@@ -57,6 +57,7 @@ __all__ = [
     "Trace",
     "checks",
     "data",
+    "learners",
     "losses",
     "offline",
     "schedules",
@@ -81,9 +82,12 @@ _LAZY_CLASSES = {
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY_MODULES:
-        return importlib.import_module(_LAZY_MODULES[name])
+        return _extras.need(_LAZY_MODULES[name], f"laconic.{name}")
     if name in _LAZY_CLASSES:
-        return getattr(importlib.import_module(_LAZY_CLASSES[name]), name)
+        try:
+            return getattr(importlib.import_module(_LAZY_CLASSES[name]), name)
+        except ModuleNotFoundError as error:
+            raise _extras.explain(error, f"laconic.{name}") from None
     raise AttributeError(f"module 'laconic' has no attribute {name!r}")
 
 

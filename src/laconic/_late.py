@@ -6,8 +6,9 @@ where that is. It is imported when it is first asked for.
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
+
+from laconic import _extras
 
 _places: dict[str, tuple[str, str]] = {}
 
@@ -20,4 +21,4 @@ def provide(name: str, module: str, function: str) -> None:
 def find(name: str) -> Any:
     """The function that was provided under ``name``."""
     module, function = _places[name]
-    return getattr(importlib.import_module(module), function)
+    return getattr(_extras.need(module, f"to {name}"), function)

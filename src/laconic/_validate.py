@@ -3,38 +3,66 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Collection
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from laconic._worded import ArgumentError
+
 Array = npt.NDArray[Any]
+
+_LONGEST = 200
+
+
+def shown(value: object) -> str:
+    """``value`` as one line of a sentence, cut off where it is long."""
+    line = " ".join(repr(value).split())
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
+
+
+def instance(name: str, value: object, kind: type[Any] | tuple[type[Any], ...], what: str) -> None:
+    """Refuse a ``value`` that is not of that kind; ``what`` says what is expected."""
+    if not isinstance(value, kind):
+        raise ArgumentError(name, f"must be {what}, got {shown(value)}.")
+
+
+def path(name: str, value: object) -> Path:
+    """``value`` as the path of a file."""
+    if not isinstance(value, (str, os.PathLike)) or not str(value) or "\0" in str(value):
+        raise ArgumentError(name, f"must be the path of a file, got {shown(value)}.")
+    return Path(value)
 
 
 def number(name: str, value: object, *, above: float = -math.inf, least: float = -math.inf) -> float:
     """``value`` as a finite float, larger than ``above`` and not smaller than ``least``."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
-        raise ValueError(f"{name} must be a number, got {value!r}.")
-    result = float(value)
+        raise ArgumentError(name, f"must be a number, got {shown(value)}.")
+    try:
+        result = float(value)
+    except OverflowError:  # a whole number beyond all floats
+        result = math.inf
     if not math.isfinite(result):
-        raise ValueError(f"{name} must be finite, got {value!r}.")
+        raise ArgumentError(name, f"must be finite, got {shown(value)}.")
     if not result > above:
-        raise ValueError(f"{name} must be larger than {above:g}, got {value!r}.")
+        raise ArgumentError(name, f"must be larger than {above:g}, got {shown(value)}.")
     if result < least:
-        raise ValueError(f"{name} must be at least {least:g}, got {value!r}.")
+        raise ArgumentError(name, f"must be at least {least:g}, got {shown(value)}.")
     return result
 
 
 def integer(name: str, value: object, *, least: int, most: int | None = None) -> int:
     """``value`` as an int within [least, most]."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral):
-        raise ValueError(f"{name} must be a whole number, got {value!r}.")
+        raise ArgumentError(name, f"must be a whole number, got {shown(value)}.")
     result = int(value)
     if result < least or (most is not None and result > most):
         expected = f"at least {least}" if most is None else f"from {least} to {most}"
-        raise ValueError(f"{name} must be {expected}, got {value!r}.")
+        raise ArgumentError(name, f"must be {expected}, got {shown(value)}.")
     return result
 
 
@@ -42,7 +70,7 @@ def choice(name: str, value: object, allowed: Collection[str]) -> str:
     """``value`` if it is one of ``allowed``."""
     if not isinstance(value, str) or value not in allowed:
         options = ", ".join(repr(option) for option in allowed)
-        raise ValueError(f"{name} must be one of {options}, got {value!r}.")
+        raise ArgumentError(name, f"must be one of {options}, got {shown(value)}.")
     return value
 
 
@@ -51,11 +79,11 @@ def real_array(name: str, value: object, shape: str, ndim: int | None = None) ->
     try:
         array = np.asarray(value)
     except ValueError as error:
-        raise ValueError(f"{name} must be an array of shape {shape}: {error}") from None
+        raise ArgumentError(name, f"must be an array of shape {shape}: {' '.join(str(error).split())}") from None
     if array.dtype.kind not in "fiub":
-        raise ValueError(f"{name} must hold real numbers, got an array of {array.dtype}.")
+        raise ArgumentError(name, f"must hold real numbers, got an array of {array.dtype}.")
     if ndim is not None and array.ndim != ndim:
-        raise ValueError(f"{name} must have shape {shape}, got {array.shape}.")
+        raise ArgumentError(name, f"must have shape {shape}, got {array.shape}.")
     if array.dtype not in (np.float64, np.float32):
         array = array.astype(np.float64)
     return array
@@ -66,5 +94,5 @@ def finite(name: str, array: Array) -> Array:
     good = np.isfinite(array)
     if not good.all():
         where = tuple(int(k) for k in np.argwhere(~good)[0])
-        raise ValueError(f"{name} must be finite, but {name}{list(where)} is {array[where]}.")
+        raise ArgumentError(name, f"must be finite, but {name}{list(where)} is {array[where]}.")
     return array

@@ -221,3 +221,11 @@ def _matern(gap: Array, nu: float) -> Array:
     log_scale = (1 - nu) * np.log(2) - gammaln(nu) + nu * np.log(safe) - safe
     values: Array = np.where(r > 0, np.exp(log_scale) * kve(nu, safe), 1.0)
     return values
+
+
+#: Kernels that can be chosen by name, and what draws their frequencies.
+KERNELS: dict[str, Callable[..., RandomFeatures]] = {
+    "gaussian": RandomFeatures.gaussian,
+    "laplacian": RandomFeatures.laplacian,
+    "matern": RandomFeatures.matern,
+}

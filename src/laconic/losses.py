@@ -5,12 +5,15 @@ A missing label (NaN) has no value and no slope: nothing is learned from it.
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
-from typing import final
+from typing import TypeVar, final
 
 import numpy as np
 
+from laconic import _validate
 from laconic._validate import Array
+from laconic._worded import ArgumentError
 
 
 class Loss(ABC):
@@ -22,10 +25,13 @@ class Loss(ABC):
         What users pass as ``loss=``.
     binary : bool
         Whether labels must be -1 or +1.
+    curvature : float
+        The largest second derivative in m; 0 also where nobody knows.
     """
 
     name: str = "custom"
     binary: bool = False
+    curvature: float = 0.0
     #: Its rung in ``engine.steps``; None if it has none.
     kernel: str | None = None
 
@@ -66,11 +72,50 @@ class Loss(ABC):
         return repr(self.name)
 
 
+LOSSES: dict[str, Loss] = {}
+
+L = TypeVar("L", bound=type[Loss])
+
+
+def register(loss: L) -> L:
+    """Let a loss be chosen by its name; to be used as a decorator of its class.
+
+    Examples
+    --------
+    >>> import numpy as np, laconic as lc
+    >>> @lc.losses.register
+    ... class LogCosh(lc.losses.Loss):
+    ...     name = "log-cosh"
+    ...     curvature = 1.0
+    ...
+    ...     def value(self, margin, label):
+    ...         return np.log(np.cosh(margin - label))
+    ...
+    ...     def derivative(self, margin, label):
+    ...         return np.tanh(margin - label)
+    >>> lc.ODKLA(loss="log-cosh").loss
+    'log-cosh'
+    >>> _ = lc.losses.LOSSES.pop("log-cosh")
+    """
+    if not isinstance(loss, type) or not issubclass(loss, Loss) or inspect.isabstract(loss):
+        raise ValueError(f"loss must be a class of losses with value and derivative, got {loss!r}.")
+    if "name" not in vars(loss):
+        raise ValueError(f"loss must say its name, as in name = 'squared'; {loss.__qualname__} does not.")
+    other = LOSSES.get(loss.name)
+    # In a notebook a class is defined again and again, and the last one counts.
+    if other is not None and (type(other).__module__, type(other).__qualname__) != (loss.__module__, loss.__qualname__):
+        raise ValueError(f"loss must have a name of its own, and {loss.name!r} is {type(other).__qualname__}'s.")
+    LOSSES[loss.name] = loss()
+    return loss
+
+
+@register
 @final
 class Squared(Loss):
     """(m - y)^2."""
 
     name = kernel = "squared"
+    curvature = 2.0
 
     def value(self, margin: Array, label: Array) -> Array:
         """(m - y)^2."""
@@ -85,12 +130,14 @@ class Squared(Loss):
         return np.where(np.isnan(label), 0.0, 2 * (a - c * label) / (c + 2))
 
 
+@register
 @final
 class Logistic(Loss):
     """log(1 + e^(-y m)), y in {-1, +1}."""
 
     name = kernel = "logistic"
     binary = True
+    curvature = 0.25
 
     def value(self, margin: Array, label: Array) -> Array:
         """log(1 + e^(-y m)), without overflow."""
@@ -99,14 +146,10 @@ class Logistic(Loss):
 
     def derivative(self, margin: Array, label: Array) -> Array:
         """-y / (1 + e^(y m))."""
-        from scipy.special import expit
-
         return np.asarray(-label * expit(-label * margin))
 
     def prox(self, a: Array, c: Array, label: Array) -> Array:
         """Newton in u = y m on c u - y a - 1/(1 + e^u) = 0, kept inside the bracket [ya/c, (ya + 1)/c]."""
-        from scipy.special import expit
-
         y = np.where(np.isnan(label), 1.0, label)
         target = y * a
         low, high = target / c, (target + 1) / c
@@ -124,6 +167,7 @@ class Logistic(Loss):
         return np.where(np.isnan(label), 0.0, -y * expit(-u))
 
 
+@register
 @final
 class Hinge(Loss):
     """max(0, 1 - y m), y in {-1, +1}; slope 0 at and beyond the margin."""
@@ -144,7 +188,16 @@ class Hinge(Loss):
         return np.where(np.isnan(label), 0.0, label * np.clip(label * a - c, -1.0, 0.0))
 
 
-LOSSES: dict[str, Loss] = {loss.name: loss for loss in (Squared(), Logistic(), Hinge())}
+def expit(x: Array) -> Array:
+    """1 / (1 + e^-x), without a warning where that is 0; so accurate as NumPy's exponential is.
+
+    Examples
+    --------
+    >>> expit(np.array([-800.0, 0.0, 800.0])).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    with np.errstate(over="ignore"):
+        return 1 / (1 + np.exp(-x))
 
 
 def get(loss: str | Loss) -> Loss:
@@ -154,4 +207,4 @@ def get(loss: str | Loss) -> Loss:
     if isinstance(loss, str) and loss in LOSSES:
         return LOSSES[loss]
     names = ", ".join(repr(name) for name in LOSSES)
-    raise ValueError(f"loss must be one of {names}, or a laconic.losses.Loss; got {loss!r}.")
+    raise ArgumentError("loss", f"must be one of {names}, or a laconic.losses.Loss; got {_validate.shown(loss)}.")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import numpy as np
 
-from laconic import _late, _validate
+from laconic import _extras, _late, _validate
 from laconic._validate import Array
 
 if TYPE_CHECKING:
@@ -90,14 +90,12 @@ class Network:
     def _count_parts(self) -> int:
         if self.n_agents <= _SMALL:
             return _parts_by_walking(self.n_agents, self.starts.tolist(), self.neighbours.tolist())
-        from scipy.sparse.csgraph import connected_components
-
-        return int(connected_components(self._matrix(np.ones(len(self.neighbours))), directed=False)[0])
+        graphs = _extras.need("scipy.sparse.csgraph", f"a network of more than {_SMALL} agents")
+        return int(graphs.connected_components(self._matrix(np.ones(len(self.neighbours))), directed=False)[0])
 
     def _matrix(self, entries: Array) -> Any:
-        from scipy.sparse import csr_matrix
-
-        return csr_matrix((entries, self.neighbours, self.starts), shape=(self.n_agents, self.n_agents))
+        sparse = _extras.need("scipy.sparse", "a whole network")
+        return sparse.csr_matrix((entries, self.neighbours, self.starts), shape=(self.n_agents, self.n_agents))
 
     def __repr__(self) -> str:
         n, e = self.n_agents, len(self.edges)
@@ -128,8 +126,7 @@ class Network:
     @cached_property
     def laplacians(self) -> tuple[Any, Any]:
         """The sparse Laplacians of the graph: degrees minus adjacency, and the same with combination weights."""
-        from scipy.sparse import diags
-
+        diags = _extras.need("scipy.sparse", "a whole network").diags
         adjacency, weighted = self._matrix(np.ones(len(self.neighbours))), self._matrix(self.combination)
         return diags(self.degrees.astype(float)) - adjacency, diags(weighted @ np.ones(self.n_agents)) - weighted
 
@@ -161,7 +158,7 @@ class Network:
     @classmethod
     def read(cls, path: str | Path) -> Network:
         """A network from a file: GraphML, GML, or a plain text list of edges, two names a line (# starts a comment)."""
-        import networkx as nx
+        nx = _extras.need("networkx", "reading a graph")
 
         path = Path(path)
         readers: dict[str, Callable[[Path], Any]] = {".graphml": nx.read_graphml, ".gml": nx.read_gml}
@@ -222,7 +219,7 @@ class Network:
     @classmethod
     def random(cls, n_agents: int, p: float = 0.5, seed: int = 0) -> Network:
         """Each pair is an edge with probability ``p``; drawn again, from the same seed, until connected."""
-        import networkx as nx
+        nx = _extras.need("networkx", "a random network")
 
         n_agents = _validate.integer("n_agents", n_agents, least=1)
         p = _validate.number("p", p, least=0)
@@ -235,7 +232,7 @@ class Network:
     @classmethod
     def geometric(cls, n_agents: int, radius: float, seed: int = 0) -> Network:
         """Agents scattered over the unit square hear those within ``radius``: a sensor field."""
-        import networkx as nx
+        nx = _extras.need("networkx", "a geometric network")
 
         n_agents = _validate.integer("n_agents", n_agents, least=1)
         radius = _validate.number("radius", radius, above=0)
@@ -248,7 +245,7 @@ class Network:
     @classmethod
     def small_world(cls, n_agents: int, n_neighbours: int = 4, p: float = 0.1, seed: int = 0) -> Network:
         """A ring of near neighbours, some of whose edges are rewired to anywhere (Watts and Strogatz)."""
-        import networkx as nx
+        nx = _extras.need("networkx", "a small world")
 
         n_agents = _validate.integer("n_agents", n_agents, least=1)
         n_neighbours = _validate.integer("n_neighbours", n_neighbours, least=1, most=max(1, n_agents - 1))
@@ -259,7 +256,7 @@ class Network:
 
     @classmethod
     def _until_connected(cls, make: Callable[[int], Any], seed: int, what: str) -> Network:
-        import networkx as nx
+        nx = _extras.need("networkx", "drawing networks")
 
         seeds = np.random.default_rng(_validate.integer("seed", seed, least=0))
         for _ in range(_ATTEMPTS):
@@ -273,7 +270,7 @@ class Network:
 
     def to_networkx(self) -> Any:
         """The same graph for networkx, nodes 0..n_agents-1."""
-        import networkx as nx
+        nx = _extras.need("networkx", "a networkx graph")
 
         graph = nx.Graph()
         graph.add_nodes_from(range(self.n_agents))
@@ -282,6 +279,7 @@ class Network:
 
     def draw(self, ax: Axes | None = None) -> Axes:
         """Draw the network with matplotlib; darker agents have more neighbours. Returns the axes."""
+        _extras.need("matplotlib", "a picture")
         axes: Axes = _late.find("draw a network")(self, ax)
         return axes
 

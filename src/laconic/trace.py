@@ -6,8 +6,6 @@ label was missing (NaN) there is nothing to score and the average runs over the 
 
 from __future__ import annotations
 
-import json
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -15,15 +13,12 @@ from typing import TYPE_CHECKING, Any, Protocol, final
 
 import numpy as np
 
-from laconic import _late, _validate, losses
-from laconic._files import written_whole
+from laconic import _extras, _late, _tracefile, _validate, losses
 from laconic._validate import Array
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
-
-_FORMAT = 1
 
 
 class Hindsight(Protocol):
@@ -85,6 +80,8 @@ class Trace:
         All that is needed to go on: ``lc.simulate(..., state=trace.state)``.
     about : dict
         Learner, parameters, data shape, engine, seconds: what the run was.
+    message_sizes : array (T, N) or None
+        Bits of each message, 0 where there was none, if they vary; None where ``about["message_bits"]`` is their size.
     """
 
     predictions: Array
@@ -100,6 +97,7 @@ class Trace:
     collective_square: Array | None = None
     collective_loss: Array | None = None
     info: Mapping[str, Array] = field(default_factory=dict)
+    message_sizes: Array | None = None
 
     # Size and cost ----------------------------------------------------------------------------------------------
 
@@ -121,7 +119,9 @@ class Trace:
     @property
     def bits(self) -> Array:
         """Bits of each broadcast, (T, N): one broadcast counts once, whatever the number of neighbours."""
-        return self.sent * np.int64(self.about["message_bits"])
+        if self.message_sizes is not None:
+            return self.message_sizes
+        return self.sent * np.int64(self.about["message_bits"] or 0)
 
     @property
     def link_bits(self) -> Array:
@@ -212,12 +212,15 @@ class Trace:
 
     def to_frame(self) -> pl.DataFrame:
         """A polars table with a row for each round and agent."""
-        import polars as pl
-
+        pl = _extras.need("polars", "a table of a trace")
         first = self.state.round - self.n_rounds
+        # An agent that slept through some rounds has recorded which ones it was awake for.
+        rounds = np.asarray(self.info.get("rounds", ()))
+        if rounds.shape != (self.n_rounds,):
+            rounds = np.arange(first + 1, first + self.n_rounds + 1)
         return pl.DataFrame(
             {
-                "round": np.repeat(np.arange(first + 1, first + self.n_rounds + 1), self.n_agents),
+                "round": np.repeat(rounds, self.n_agents),
                 "agent": np.tile(np.arange(self.n_agents), self.n_rounds),
                 "label": np.asarray(self.labels).ravel(),
                 "prediction": np.asarray(self.predictions).ravel(),
@@ -228,41 +231,34 @@ class Trace:
 
     def plot(self, label: str | None = None, figure: Figure | None = None) -> Figure:
         """MSE against time, against messages and against bits. Pass the figure on to draw several runs into one."""
+        _extras.need("matplotlib", "a picture")
         drawn: Figure = _late.find("draw a trace")(self, label, figure)
         return drawn
 
     def save(self, path: str | Path) -> Path:
         """Write the trace, state and all, as one ``.npz`` file: complete or not at all."""
         path = Path(path)
-        arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("state", "about", "info")}
-        arrays = {name: array for name, array in arrays.items() if array is not None}
-        arrays |= {f"info.{name}": array for name, array in self.info.items()}
-        arrays |= {f"state.{name}": array for name, array in self.state.learner.items()}
-        arrays["broadcast"] = self.state.broadcast
-        header = {"format": _FORMAT, "round": self.state.round, "about": dict(self.about)}
-        arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-        with written_whole(path) as file:
-            np.savez_compressed(file, **arrays)
+        columns = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("state", "about", "info")}
+        kept = {name: array for name, array in columns.items() if array is not None}
+        state = self.state
+        _tracefile.write(
+            path,
+            _tracefile.Content(
+                kept, dict(self.info), dict(self.about), state.round, dict(state.learner), state.broadcast
+            ),
+        )
         return path
 
     @classmethod
     def load(cls, path: str | Path) -> Trace:
-        """Read a trace from a file that ``save`` wrote."""
-        path = Path(path)
-        try:
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-                arrays = dict(stored)
-            header = json.loads(arrays.pop("header").tobytes())
-            if header["format"] != _FORMAT:
-                raise ValueError(f"its format is {header['format']}, this version reads {_FORMAT}")
-            learner = {name[6:]: arrays.pop(name) for name in list(arrays) if name.startswith("state.")}
-            info = {name[5:]: arrays.pop(name) for name in list(arrays) if name.startswith("info.")}
-            state = State(int(header["round"]), learner, arrays.pop("broadcast"))
-            return cls(state=state, about=header["about"], info=info, **arrays)
-        except FileNotFoundError:
-            raise
-        except (OSError, KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile) as error:
-            raise ValueError(f"{path} is not a complete laconic trace: {error}") from error
+        """Read what ``save`` wrote, or ``laconic agent --trace`` (a trace of one agent; see ``info`` for the rest).
+
+        Files from anywhere may be read: nothing in them is executed, and what is damaged, or would unpack to far more
+        than it is, is refused with a ValueError before memory is taken.
+        """
+        stored = _tracefile.read(Path(path))
+        state = State(stored.round, stored.learner, stored.broadcast)
+        return cls(state=state, about=stored.about, info=stored.info, **stored.columns)
 
     def __repr__(self) -> str:
         end = f"{self.mse()[-1]:.4g}" if self.n_rounds else "none"

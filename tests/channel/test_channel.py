@@ -60,14 +60,14 @@ def cell_width(quantizer, low, high):
 def test_adaptive_error_is_at_most_half_a_cell(h, b, rounding):
     quantizer = lc.Quantizer(b, rounding=rounding)
     q = quantizer(h)
-    codes = quantizer.encode(h)
+    codes = quantizer.quantize(h)
     scale = float(codes.scale)
     inside = np.abs(h) <= scale
     assert inside.all() or scale == np.finfo(np.float32).max
     slack = 4 * np.finfo(float).eps * scale
     assert (np.abs(h[inside] - q[inside]) <= cell_width(quantizer, -scale, scale) / 2 + slack).all()
     assert codes.codes.max() < quantizer.cells
-    assert np.array_equal(quantizer.decode(codes), q)
+    assert np.array_equal(quantizer.dequantize(codes), q)
     assert np.array_equal(compiled_quantize(quantizer, h), q)
     assert int(quantizer.outside(h)) == (~inside).sum()
 
@@ -84,9 +84,9 @@ def test_fixed_range_error_is_at_most_half_a_cell_inside_and_saturates_outside(h
     assert (np.abs(h[inside] - q[inside]) <= width / 2 + slack).all()
     assert (q >= low - width / 2 - slack).all()
     assert (q <= high + width / 2 + slack).all()
-    codes = quantizer.encode(h)
+    codes = quantizer.quantize(h)
     assert codes.scale is None
-    assert np.array_equal(quantizer.decode(codes), q)
+    assert np.array_equal(quantizer.dequantize(codes), q)
     assert np.array_equal(compiled_quantize(quantizer, h), q)
     assert int(quantizer.outside(h)) == (~inside).sum()
 
@@ -105,7 +105,7 @@ def test_the_scale_is_the_least_float32_that_is_not_below(peak):
 def test_mid_rise_by_hand():
     quantizer = lc.Quantizer(2, range=(-1.0, 1.0))
     h = np.array([-2.0, -1.0, -0.51, -0.5, -0.01, 0.0, 0.49, 0.5, 0.99, 1.0, 7.0])
-    assert quantizer.encode(h).codes.tolist() == [0, 0, 0, 1, 1, 2, 2, 3, 3, 3, 3]
+    assert quantizer.quantize(h).codes.tolist() == [0, 0, 0, 1, 1, 2, 2, 3, 3, 3, 3]
     assert quantizer(h).tolist() == [-0.75, -0.75, -0.75, -0.25, -0.25, 0.25, 0.25, 0.75, 0.75, 0.75, 0.75]
     assert int(quantizer.outside(h)) == 2
 
@@ -131,7 +131,7 @@ def test_nothing_to_say_is_quantized_to_nothing():
 
 def test_each_row_has_its_own_scale():
     h = np.array([[1.0, -0.5], [100.0, 3.0]])
-    codes = lc.Quantizer(3).encode(h)
+    codes = lc.Quantizer(3).quantize(h)
     assert codes.scale.tolist() == [1.0, 100.0]
     assert np.array_equal(lc.Quantizer(3)(h), np.stack([lc.Quantizer(3)(row) for row in h]))
 

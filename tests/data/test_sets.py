@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from laconic import data
-from laconic.data import sets
+from laconic.data.sets import twitter
 
 AIR_HEADER = (
     "Date;Time;CO(GT);PT08.S1(CO);NMHC(GT);C6H6(GT);PT08.S2(NMHC);NOx(GT);PT08.S3(NOx);NO2(GT);PT08.S4(NO2);"
@@ -92,11 +92,11 @@ def test_prepared_twitter_rows_are_those_the_rule_gives_or_none(tmp_path):
     rows = np.zeros((15_000, 78))
     rows[:187, -1] = 2220
     rows[200, -1] = 2219.5
-    chosen = sets.prepared_twitter(rows, tmp_path)
+    chosen = twitter.prepared(rows, tmp_path)
     assert len(chosen) == 13_813 and chosen[:, -1].max() == 2219.5
-    np.testing.assert_array_equal(sets.prepared_twitter(chosen, tmp_path), chosen)
+    np.testing.assert_array_equal(twitter.prepared(chosen, tmp_path), chosen)
     with pytest.raises(ValueError, match="needs the 13813 rows .* gives 13812: pass protocol='paper'"):
-        sets.prepared_twitter(chosen[1:], tmp_path)
+        twitter.prepared(chosen[1:], tmp_path)
 
 
 def test_paper_twitter_prefers_the_published_file_and_prepared_the_subset(tmp_path):
@@ -195,6 +195,13 @@ def test_power_plant_from_its_workbook_and_from_csv(tmp_path):
     (tmp_path / "Folds5x2_pp.xlsx").unlink()
     (tmp_path / "Folds5x2_pp.csv").write_text("\n".join(",".join(map(str, row)) for row in [header, *rows]))
     np.testing.assert_array_equal(data.load("power-plant", data_dir=tmp_path).X, plant.X)
+
+
+def test_power_plant_refuses_a_workbook_that_unpacks_to_too_much(tmp_path, monkeypatch):
+    (tmp_path / "Folds5x2_pp.xlsx").write_bytes(xlsx([["AT", "V"], *[[1.0, 2.0]] * 1000]))
+    monkeypatch.setattr("laconic.data.workbook._LARGEST_SHEET", 10_000)
+    with pytest.raises(ValueError, match=r"not a workbook that can be read \(xl/worksheets/sheet1.xml unpacks to"):
+        data.load("power-plant", data_dir=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -304,14 +311,15 @@ def test_a_truncated_download_says_so(tmp_path, compress):
 
 
 def test_names_and_info_cover_twelve_sets():
-    assert data.names() == (
+    twelve = (
         "air-quality", "energy", "toms-hardware", "twitter", "conductivity", "blood", "twitter-classes",
         "california-housing", "power-plant", "electricity", "eeg-eye-state", "synthetic",
     )  # fmt: skip
+    assert tuple(name for name in data.names() if name in twelve) == twelve
     for name in data.names():
         entry = data.info(name)
         assert len(entry.description) > 80 and len(entry.citation) > 40
-        assert name == "synthetic" or (entry.files and entry.url.startswith("https://") and entry.size)
+        assert entry.draw or (entry.files and entry.url.startswith("https://") and entry.size)
     with pytest.raises(ValueError, match="Did you mean 'toms-hardware'"):
         data.info("toms_hardware")
 

@@ -198,7 +198,7 @@ WRONG = {
     "nu": (in_table("model", "nu = 1.5"), "[model] nu is for the kernel 'matern', not for 'gaussian'."),
     "algorithm": (in_table("learner", 'algorithm = "okdla"'), "got 'okdla'; did you mean 'odkla'?"),
     "algorithm is a number": (in_table("learner", "algorithm = 1"), "[learner] algorithm must be one of 'odkla'"),
-    "step of odkla": (in_table("learner", "step = 1"), "[learner] step is not for qcodkla, which takes rho, eta,"),
+    "step of odkla": (in_table("learner", "step = 1"), "[learner] step is not for qc-odkla, which takes rho, eta,"),
     "order": (
         in_table("learner", 'algorithm = "rffdokl"\norder = "first"'),
         "[learner] order must be one of 'combine-then-adapt', 'adapt-then-combine'",

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from conftest import CHANNELS, LEARNERS, NETWORKS, make_learner, make_stream
+from conftest import CHANNELS, LEARNERS, LOSSES, NETWORKS, make_learner, make_stream
 
 import laconic as lc
 
@@ -23,11 +23,11 @@ def assert_same_run(one, other, rtol=1e-12):
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-@pytest.mark.parametrize("loss", ["squared", "logistic", "hinge"])
+@pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_engines_agree(kind, loss, network, features):
     graph = NETWORKS[network]
-    X, y = make_stream(40, graph.n_agents, binary=loss != "squared")
+    X, y = make_stream(40, graph.n_agents, binary=lc.losses.get(loss).binary)
     y[5, 0] = y[17, -1] = np.nan
     for channel in CHANNELS.values() if kind != "local" else [None]:
         learner = make_learner(kind, loss, channel)

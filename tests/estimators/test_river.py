@@ -204,15 +204,27 @@ def test_parameters_that_make_no_sense(options, sentence):
         lc.river.Regressor(**options)
 
 
-def test_a_learner_without_kernels_is_refused():
+def test_a_learner_without_kernels_learns_what_the_reference_does():
     class Own(lc.ODKLA):
-        """A learner of one's own."""
+        """A learner of one's own, that also hears something where nobody speaks."""
 
         def step(self, state, sample, heard):
-            return super().step(state, sample, heard)
+            state, info = super().step(state, sample, heard)
+            return state._replace(weights=state.weights + 0.1 * (heard.broadcast - state.weights)), info
 
-    with pytest.raises(ValueError, match="learner must be one that laconic compiles"):
-        lc.river.Classifier(learner=Own(loss="logistic"))
+        def hear(self, state, heard):
+            return state._replace(duals=0.5 * state.duals + 0.01)
+
+    learner = Own(eta=1.0, loss="logistic", channel=lc.Channel(quantizer=lc.Quantizer(3)))
+    model = lc.river.Classifier(learner=learner, n_frequencies=10, bandwidth=1.0)
+    X = np.random.default_rng(0).standard_normal((60, 1, 2))
+    y = np.where(X[..., 0] > 0, 1.0, -1.0)
+    for x, label in zip(X[:, 0], y[:, 0], strict=True):
+        model.learn_one({"a": x[0], "b": x[1]}, label > 0)
+    trace = lc.simulate(learner, model._agent.features, ALONE, X, y, engine="reference")
+    np.testing.assert_allclose(model._agent.weights, trace.weights[0], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(model._agent.state().duals, trace.state.duals, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(model._agent.state().broadcast, trace.state.broadcast, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, "north", None, 10**400], ids=str)

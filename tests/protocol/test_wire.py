@@ -134,7 +134,7 @@ def test_codes_on_the_wire_are_the_quantizers(bits, limits, rounding, dtype, fea
     [message] = agents["ann"].outgoing()
     body = message.data[:-4]
     assert kind_of(body) == "difference"
-    codes = quantizer.encode(model[None])
+    codes = quantizer.quantize(model[None])
     at = 18
     assert body[at] == bits | (128 if limits == "adaptive" else 0)
     at += 1

@@ -6,25 +6,39 @@ import numpy as np
 import pytest
 
 import laconic as lc
+from laconic import channel as channels
+from laconic import data
 from laconic.testing import checks
 
 LEARNERS = {
-    f"{name}-{loss}": make(loss)
-    for loss in ("squared", "logistic", "hinge")
-    for name, make in {
-        "odkla": lambda loss: lc.ODKLA(rho=0.3, eta=1.0, loss=loss),
-        "dokl": lambda loss: lc.DOKL(rho=0.3, eta=1.0, loss=loss),
-        "cta": lambda loss: lc.RFFDOKL(step=0.5, loss=loss),
-        "atc": lambda loss: lc.RFFDOKL(step=0.5, order="adapt-then-combine", loss=loss),
-        "local": lambda loss: lc.Local(step=0.5, loss=loss),
-    }.items()
+    f"{name} {loss}": learner for loss in lc.losses.LOSSES for name, learner in checks.every_learner(loss).items()
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LEARNERS)
-def test_every_learner_of_the_package_passes(name):
+def test_every_registered_learner_passes_with_every_registered_loss(name):
     checks.check_learner(LEARNERS[name])
+
+
+@pytest.mark.parametrize("loss", lc.losses.LOSSES)
+def test_every_registered_loss_passes(loss):
+    checks.check_loss(lc.losses.get(loss))
+
+
+@pytest.mark.parametrize("censor", channels.CENSORS, ids=repr)
+def test_every_registered_censor_passes(censor):
+    checks.check_censor(censor)
+
+
+@pytest.mark.parametrize("quantizer", channels.QUANTIZERS, ids=repr)
+def test_every_registered_quantizer_passes(quantizer):
+    checks.check_quantizer(quantizer)
+
+
+@pytest.mark.parametrize("name", data.names())
+def test_every_registered_data_set_passes(name):
+    checks.check_data_set(name)
 
 
 class Weights(NamedTuple):
@@ -119,3 +133,154 @@ def test_own_learner_works_with_everything():
     assert [trace.about["engine"] for trace in swept] == ["reference", "compiled"]
     with pytest.raises(ValueError, match="engine must be 'reference' or 'auto'"):
         lc.simulate(Good(), features, lc.Network.ring(4), X, y, engine="compiled")
+
+
+class WrongSlope(lc.losses.Loss):
+    name = "wrong slope"
+
+    def value(self, margin, label):
+        return (margin - label) ** 2
+
+    def derivative(self, margin, label):
+        return 2.02 * (margin - label)
+
+
+class Concave(WrongSlope):
+    name = "concave"
+
+    def value(self, margin, label):
+        return -((margin - label) ** 2)
+
+    def derivative(self, margin, label):
+        return -2 * (margin - label)
+
+
+class WrongKernel(WrongSlope):
+    name, kernel = "wrong kernel", "squared"
+
+    def value(self, margin, label):
+        return np.abs(margin - label)
+
+    def derivative(self, margin, label):
+        return np.sign(margin - label)
+
+
+class TooFlat(WrongSlope):
+    name, curvature = "too flat", 1.9
+
+    def derivative(self, margin, label):
+        return 2 * (margin - label)
+
+
+class WrongProx(TooFlat):
+    name, curvature = "wrong prox", 2.0
+
+    def prox(self, a, c, label):
+        return 2 * (a - c * label) / (c + 1.9)
+
+
+@pytest.mark.parametrize(
+    ("loss", "rule"),
+    [
+        (WrongSlope, "must be that of a convex value"),
+        (Concave, "must be that of a convex value"),
+        (WrongKernel, "kernel of wrong kernel must compute its value"),
+        (TooFlat, "must bound its second derivative"),
+        (WrongProx, "must solve c m"),
+    ],
+)
+def test_a_loss_that_breaks_a_rule_is_named(loss, rule):
+    with pytest.raises(AssertionError, match=rule):
+        checks.check_loss(loss())
+
+
+class Moody:
+    """A censor that remembers how often it was asked."""
+
+    count = 0
+
+    def threshold(self, t):
+        self.count += 1
+        return 1 / self.count
+
+
+class Backward:
+    def threshold(self, t):
+        return -1.0
+
+
+@pytest.mark.parametrize(("censor", "rule"), [(Moody(), "depend on the round alone"), (Backward(), "at least 0")])
+def test_a_censor_that_breaks_a_rule_is_named(censor, rule):
+    with pytest.raises(AssertionError, match=rule):
+        checks.check_censor(censor)
+
+
+class Careless(lc.Quantizer):
+    def __call__(self, innovation):
+        innovation *= 1.0 + 1e-3
+        return super().__call__(innovation)
+
+
+class Sharing(lc.Quantizer):
+    def __call__(self, innovation):
+        largest = 1.0 + np.abs(innovation).max()
+        return super().__call__(innovation / largest) * largest
+
+
+class Free(lc.Quantizer):
+    def message_bits(self, n_features):
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("quantizer", "rule"),
+    [
+        (Careless(3), "must not change what it is given"),
+        (Sharing(3, range=(-1.0, 1.0)), "must look at each row on its own"),
+        (Free(3), "must be positive"),
+    ],
+)
+def test_a_quantizer_that_breaks_a_rule_is_named(quantizer, rule):
+    with pytest.raises(AssertionError, match=rule):
+        checks.check_quantizer(quantizer)
+
+
+def test_a_data_set_that_breaks_a_rule_is_named(monkeypatch):
+    def draw(n_rows):
+        return data.Table(np.zeros((n_rows or 60, 2)), np.zeros(n_rows or 60), ("a", "b"), "y")
+
+    entry = data.Entry("odd", "Odd", "Two inputs, though it says three.", "", n_inputs=3, draw=draw)
+    monkeypatch.setitem(data.registry.REGISTRY, "odd", entry)
+    with pytest.raises(AssertionError, match="odd must have the inputs it promises"):
+        checks.check_data_set("odd")
+
+
+class Forgets(Good):
+    """Does not keep its argument under its name."""
+
+    def __init__(self, rate=0.3, channel=None):
+        super().__init__(channel)
+        self.speed = rate
+
+
+def test_an_argument_that_is_not_kept_is_named():
+    with pytest.raises(AssertionError, match=r"the argument rate must be kept as self\.rate"):
+        checks.check_learner(Forgets())
+
+
+def test_what_is_registered_is_found_by_the_battery():
+    lc.learners.register(type("Named", (Good,), {"name": "named"}))
+    censor = channels.register(lc.Censor(1.0, 0.5))
+    quantizer = channels.register(lc.Quantizer(7))
+    try:
+        assert isinstance(checks.every_learner()["named"], Good)
+        behind = list(checks.channels().values())
+        assert lc.Channel(censor) in behind and lc.Channel(quantizer=quantizer) in behind
+    finally:
+        lc.learners.unregister("named")
+        channels.CENSORS.remove(censor)
+        channels.QUANTIZERS.remove(quantizer)
+    assert "named" not in checks.every_learner()
+    for part in (lc.Censor, 3):
+        with pytest.raises(ValueError, match="part must be a censor or a quantizer"):
+            channels.register(part)

@@ -2,6 +2,25 @@
 
 from laconic.channel.censor import Censor
 from laconic.channel.channel import Channel, Transmission
-from laconic.channel.quantizer import Codes, Quantizer
+from laconic.channel.coder import Coder, Undecodable, can_code, decode_row, encode_row, longest_message
+from laconic.channel.quantizer import Codes, Quantizer, pack, unpack
+from laconic.channel.registry import CENSORS, QUANTIZERS, register
 
-__all__ = ["Censor", "Channel", "Codes", "Quantizer", "Transmission"]
+__all__ = [
+    "CENSORS",
+    "QUANTIZERS",
+    "Censor",
+    "Channel",
+    "Coder",
+    "Codes",
+    "Quantizer",
+    "Transmission",
+    "Undecodable",
+    "can_code",
+    "decode_row",
+    "encode_row",
+    "longest_message",
+    "pack",
+    "register",
+    "unpack",
+]

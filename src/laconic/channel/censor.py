@@ -8,6 +8,7 @@ import numpy as np
 
 from laconic import _validate
 from laconic._validate import Array
+from laconic._worded import ArgumentError
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Censor:
         object.__setattr__(self, "alpha", _validate.number("alpha", self.alpha, least=0))
         object.__setattr__(self, "beta", _validate.number("beta", self.beta, above=0))
         if self.beta > 1:
-            raise ValueError(f"beta must be at most 1, got {self.beta!r}.")
+            raise ArgumentError("beta", f"must be at most 1, got {self.beta!r}.")
 
     def threshold(self, t: int) -> float:
         """The least norm of an innovation that is worth a message in round ``t``."""

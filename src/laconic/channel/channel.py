@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from laconic._validate import Array
 from laconic.channel.censor import Censor
+from laconic.channel.coder import can_code, decode_row, encode_row
 from laconic.channel.quantizer import Quantizer
 
 _DENSE_BITS = 32  # the paper's price of a number that is sent as it is
 
 
 class Transmission(NamedTuple):
-    """What a round of talking left: the replicas, who spoke, and how many entries of each message saturated."""
+    """What a round of talking left: the replicas, who spoke, and how many entries of each message saturated.
+
+    ``bits`` is what each message took, where that varies from one to the next.
+    """
 
     broadcast: Array
     sent: Array
     outside: Array
+    bits: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,7 @@ class Channel:
     ----------
     censor : Censor, optional
     quantizer : Quantizer, optional
+        Or one of one's own: see ``laconic.channel.coder`` and ``docs/own-learner.md``.
 
     Examples
     --------
@@ -40,24 +46,28 @@ class Channel:
     """
 
     censor: Censor | None = None
-    quantizer: Quantizer | None = None
+    quantizer: Quantizer | Any | None = None
 
     def __post_init__(self) -> None:
         if self.censor is not None and not hasattr(self.censor, "threshold"):
             raise ValueError(f"censor must have a method threshold(t), like laconic.Censor; got {self.censor!r}.")
-        if self.quantizer is not None and not callable(self.quantizer):
-            raise ValueError(f"quantizer must be a laconic.Quantizer or work like one; got {self.quantizer!r}.")
+        if self.quantizer is not None and not (_works_on_rows(self.quantizer) or can_code(self.quantizer)):
+            raise ValueError(
+                "quantizer must be a laconic.Quantizer or work like one, with encode(h) and decode(data); "
+                f"got {self.quantizer!r}."
+            )
 
     @property
     def lossless(self) -> bool:
         """Whether replicas always equal the model."""
         return self.censor is None and self.quantizer is None
 
-    def message_bits(self, n_features: int) -> int:
-        """Bits of one broadcast; a censored round costs none."""
+    def message_bits(self, n_features: int) -> int | None:
+        """Bits of one broadcast, None if each has a length of its own; a censored round costs none."""
         if self.quantizer is None:
             return _DENSE_BITS * n_features
-        return self.quantizer.message_bits(n_features)
+        account: Any = getattr(self.quantizer, "message_bits", None)
+        return None if account is None else int(account(n_features))
 
     def send(self, weights: Array, broadcast: Array, t: int) -> Transmission:
         """Round ``t`` of every row: replicas after it, who sent (rows,), and saturated entries (rows,).
@@ -68,10 +78,32 @@ class Channel:
         sent = np.ones(len(weights), dtype=bool)
         if self.censor is not None:
             sent = np.sqrt((innovation**2).sum(axis=1)) >= self.censor.threshold(t)
-        outside = np.zeros(len(weights), dtype=np.int64)
-        if self.quantizer is None:
+        outside, bits = np.zeros(len(weights), dtype=np.int64), None
+        quantizer: Any = self.quantizer
+        if quantizer is None:
             heard = weights
+        elif _works_on_rows(quantizer):
+            heard = broadcast + quantizer(innovation)
         else:
-            heard = broadcast + self.quantizer(innovation)
-            outside = np.where(sent, self.quantizer.outside(innovation), 0)
-        return Transmission(np.where(sent[:, None], heard, broadcast), sent, outside)
+            coded, bits = _code_rows(quantizer, innovation, sent)
+            heard = broadcast + coded
+            if hasattr(quantizer, "message_bits"):
+                bits = None
+        if hasattr(quantizer, "outside"):
+            outside = np.where(sent, quantizer.outside(innovation), 0)
+        return Transmission(np.where(sent[:, None], heard, broadcast), sent, outside, bits)
+
+
+def _works_on_rows(quantizer: object) -> bool:
+    """Whether a quantizer takes all rows at once, and says beforehand what a message costs."""
+    return callable(quantizer) and callable(getattr(quantizer, "message_bits", None))
+
+
+def _code_rows(quantizer: Any, innovation: Array, sent: Array) -> tuple[Array, Array]:
+    """decode(encode(h)) of each row that is sent, and its bits; what is not finite is left as it is."""
+    coded, bits = innovation.copy(), np.zeros(len(innovation), dtype=np.int64)
+    for row in np.flatnonzero(sent & np.isfinite(innovation).all(axis=1)):
+        data = encode_row(quantizer, innovation[row].copy())
+        coded[row] = decode_row(quantizer, data, innovation.shape[1], innovation.dtype)
+        bits[row] = 8 * len(data)
+    return coded, bits

@@ -19,6 +19,7 @@ import numpy as np
 
 from laconic import _validate
 from laconic._validate import Array
+from laconic._worded import ArgumentError
 
 _SCALE_BITS = 32
 _LARGEST = 1e300
@@ -68,12 +69,17 @@ class Quantizer:
         try:
             low, high = self.range
         except (TypeError, ValueError):
-            raise ValueError(f"range must be 'adaptive' or a pair (u, v), got {self.range!r}.") from None
+            raise ArgumentError(
+                "range", f"must be 'adaptive' or a pair (u, v), got {_validate.shown(self.range)}."
+            ) from None
         low, high = _validate.number("range[0]", low), _validate.number("range[1]", high)
         if not low < high:
-            raise ValueError(f"range must be a pair (u, v) with u < v, got {self.range!r}.")
+            raise ArgumentError("range", f"must be a pair (u, v) with u < v, got {_validate.shown(self.range)}.")
         if max(-low, high) > _LARGEST or not (high - low) / self.cells > 0:
-            raise ValueError(f"range must be neither too wide nor too narrow for floats to divide, got {self.range!r}.")
+            raise ArgumentError(
+                "range",
+                f"must be neither too wide nor too narrow for floats to divide, got {_validate.shown(self.range)}.",
+            )
         object.__setattr__(self, "range", (low, high))
 
     @property
@@ -90,7 +96,7 @@ class Quantizer:
         """Bits of one message: ``bits`` an entry, and 32 for the scale if it travels along."""
         return self.bits * n_features + (_SCALE_BITS if self.adaptive else 0)
 
-    def encode(self, innovation: Array) -> Codes:
+    def quantize(self, innovation: Array) -> Codes:
         """The codes of each row of ``innovation``."""
         scale = upward_float32(np.abs(innovation).max(axis=-1)) if self.adaptive else None
         edge, _, _, width = self._lattice(scale, innovation.dtype)
@@ -100,14 +106,29 @@ class Quantizer:
         cell = np.where(width > 0, np.clip(cell, 0, self.cells - 1), 0)
         return Codes(cell.astype(np.uint16), scale)
 
-    def decode(self, codes: Codes, dtype: object = np.float64) -> Array:
+    def dequantize(self, codes: Codes, dtype: object = np.float64) -> Array:
         """The values that ``codes`` stand for."""
         _, base, shift, width = self._lattice(codes.scale, np.dtype(dtype))  # type: ignore[call-overload]
         return base + (codes.codes.astype(width.dtype) + shift) * width
 
     def __call__(self, innovation: Array) -> Array:
         """Q(h), row by row: what the neighbours will add to their replicas."""
-        return self.decode(self.encode(innovation), innovation.dtype)
+        return self.dequantize(self.quantize(innovation), innovation.dtype)
+
+    def encode(self, h: Array) -> bytes:
+        """An innovation (n_features,) as it travels: the scale, float32, if the range is adaptive, then the codes."""
+        codes = self.quantize(h)
+        scale = b"" if codes.scale is None else np.asarray(codes.scale, dtype="<f4").tobytes()
+        return scale + pack(codes.codes, self.bits).tobytes()
+
+    def decode(self, data: bytes, n_features: int, dtype: object = np.float64) -> Array:
+        """The innovation in a message of ``encode``; ValueError if it is not one."""
+        start = _SCALE_BITS // 8 if self.adaptive else 0
+        scale = np.frombuffer(data[:start], dtype="<f4").reshape(()) if self.adaptive else None
+        if scale is not None and not 0 <= scale < np.inf:
+            raise ValueError(f"data must begin with a scale that is positive and finite, got {scale}.")
+        codes = unpack(np.frombuffer(data, dtype=np.uint8, offset=start), n_features, self.bits)
+        return self.dequantize(Codes(codes, scale), dtype)
 
     def outside(self, innovation: Array) -> Array:
         """How many entries of each row lie outside the range and so saturate."""
@@ -144,3 +165,22 @@ def upward_float32(peak: Array) -> Array:
         rounded = np.asarray(peak).astype(np.float32)
         rounded = np.where(rounded < peak, np.nextafter(rounded, np.float32(np.inf)), rounded)
     return np.minimum(rounded, _FLOAT32_MAX)
+
+
+def pack(codes: Array, bits: int) -> Array:
+    """Codes in ``bits`` bits each, back to back, the first in the lowest bits: bytes of which the last is filled up."""
+    halves = np.ascontiguousarray(codes, dtype="<u2").view(np.uint8).reshape(-1, 2)
+    return np.packbits(np.unpackbits(halves, axis=1, bitorder="little")[:, :bits], bitorder="little")
+
+
+def unpack(packed: Array, n_codes: int, bits: int) -> Array:
+    """The codes that ``pack`` packed; ValueError if bytes are missing or too many, or bits left over are not zero."""
+    size = -(-n_codes * bits // 8)
+    if packed.size != size:
+        raise ValueError(f"{n_codes} codes of {bits} bits must take {size} bytes, got {packed.size}.")
+    single = np.unpackbits(packed, bitorder="little")
+    if single[n_codes * bits :].any():
+        raise ValueError("bits left over behind the last code must be zero.")
+    wide = np.zeros((n_codes, 16), dtype=np.uint8)
+    wide[:, :bits] = single[: n_codes * bits].reshape(n_codes, bits)
+    return np.packbits(wide, axis=1, bitorder="little").view("<u2")[:, 0]

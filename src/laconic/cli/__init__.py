@@ -13,6 +13,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 
+from laconic import _extras
 from laconic._version import __version__
 from laconic.cli import agents, datasets, doctor, faults, reproduce, run, site, tune
 from laconic.cli.options import Parser, describe
@@ -65,6 +66,12 @@ def _main(argv: Sequence[str] | None) -> int:
         return 1
     except BrokenPipeError:
         raise
+    except ModuleNotFoundError as error:
+        missing = _extras.explain(error, "this command")
+        if missing is error and not isinstance(error, _extras.MissingPackage):
+            raise
+        print(f"laconic: {sentence(missing)}", file=sys.stderr)
+        return 2
     except (ValueError, OSError) as error:
         print(f"laconic: {sentence(error)}", file=sys.stderr)
         return 2

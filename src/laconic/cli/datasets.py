@@ -21,8 +21,6 @@ examples:
   laconic data info my.csv --target price
   laconic data fetch air-quality"""
 
-#: Raw columns that are neither target nor input: air-quality makes one input, the hour, of date and time.
-_MERGED = {"air-quality": 1}
 _ABSENT = "not at hand"
 
 
@@ -61,8 +59,7 @@ def show_list(arguments: argparse.Namespace) -> int:
     for name in data.names():
         entry = data.info(name)
         size = count(entry.paper_rows) if entry.paper_rows else "?" if entry.files else "any"
-        inputs = str(entry.n_columns - 1 - _MERGED.get(name, 0)) if entry.files else "5"
-        rows.append([name, size, inputs, entry.target, _where(entry, folder, arguments.data_dir)])
+        rows.append([name, size, str(entry.n_inputs), entry.target, _where(entry, folder, arguments.data_dir)])
     at_hand = sum(not row[-1].startswith(_ABSENT) for row in rows[1:])
     room = shutil.get_terminal_size().columns - sum(max(len(row[k]) for row in rows) + 2 for k in range(4))
     print(table([[*row[:-1], _clipped(row[-1], room)] for row in rows], "<>><<"))

@@ -8,13 +8,15 @@ import platform
 import time
 from importlib.metadata import PackageNotFoundError, version
 
+from laconic import _extras
 from laconic.cli.options import Commands, add_data_dir, describe
+from laconic.engine.support import has_numba
 
 _ABOUT = "\nVersions, data folders, and a short test of the compiled engine."
 _EXAMPLES = "\nexample:\n  laconic info"
 
 _NEEDED = ("numpy", "numba", "scipy", "networkx", "scikit-learn", "polars", "matplotlib", "pooch")
-_OPTIONAL = ("river", "h5py", "eclipse-zenoh", "mpi4py", "starlette")
+_OPTIONAL = ("river", "h5py", "eclipse-zenoh")
 _ROUNDS, _AGENTS, _INPUTS, _FREQUENCIES = 4000, 10, 10, 50
 
 
@@ -28,26 +30,19 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print it; 1 if the compiled engine does not work."""
-    from laconic import data
+    """Print it; 1 if the compiled engine is there and does not work."""
     from laconic._version import __version__
     from laconic.cli.words import facts
-    from laconic.data import files
 
-    folder = files.folder(arguments.data_dir)
-    known = [data.info(name) for name in data.names()]
-    missing = [e.name for e in known if e.files and files.find(e.files, arguments.data_dir, prefer=e.name) is None]
     system = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, {os.cpu_count()} cores"
-    at_hand = f"{len(known) - len(missing)} of {len(known)} sets at hand"
     works, engine = _engine()
     print(
         facts(
             [
                 ("laconic", f"{__version__} on {system}"),
-                ("with", ", ".join(f"{name} {_version(name)}" for name in _NEEDED)),
+                ("with", ", ".join(f"{name} {_version(name) or '(not installed)'}" for name in _NEEDED)),
                 ("extras", ", ".join(f"{name} {_version(name) or '(not installed)'}" for name in _OPTIONAL)),
-                ("data", f"{folder}: {at_hand}" + (f"; missing: {', '.join(missing)}" if missing else "")),
-                ("cache", str(files.cache())),
+                *_data(arguments.data_dir),
                 ("engine", engine),
             ]
         )
@@ -55,11 +50,28 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if works else 1
 
 
+def _data(data_dir: str | None) -> list[tuple[str, str]]:
+    """Where data sets are, and which are missing."""
+    try:
+        from laconic import data
+        from laconic.data import files
+    except ModuleNotFoundError as error:
+        return [("data", str(_extras.explain(error, "reading data sets")))]
+    folder = files.folder(data_dir)
+    known = [data.info(name) for name in data.names()]
+    missing = [e.name for e in known if e.files and files.find(e.files, data_dir, prefer=e.name) is None]
+    at_hand = f"{len(known) - len(missing)} of {len(known)} sets at hand"
+    told = f"{folder}: {at_hand}" + (f"; missing: {', '.join(missing)}" if missing else "")
+    return [("data", told), ("cache", str(files.cache()))]
+
+
 def _engine() -> tuple[bool, str]:
     """Whether the compiled engine runs and gives what the reference gives, and its time a sample."""
     import numpy as np
 
-    from laconic.cli.words import patience
+    if not has_numba():
+        return True, "NumPy's, without numba: enough for agents, slow for simulations"
+    from laconic.cli.words import note_of_compiling
     from laconic.engine import simulate
     from laconic.features import RandomFeatures
     from laconic.learners import QCODKLA
@@ -71,7 +83,7 @@ def _engine() -> tuple[bool, str]:
     features = RandomFeatures.gaussian(_INPUTS, _FREQUENCIES)
     run = (QCODKLA(), features, Network.ring(_AGENTS))
     try:
-        with patience("compiling, once for each installation; this takes about ten seconds."):
+        with note_of_compiling():
             compiled = simulate(*run, X[:100], y[:100], engine="compiled")
         reference = simulate(*run, X[:100], y[:100], engine="reference")
         gap = float(np.abs(compiled.predictions - reference.predictions).max())

@@ -1,70 +1,52 @@
-"""``--learner`` and its options: which learner, with which steps, behind which channel."""
+"""``--learner`` and its options: which learner, with which steps, behind which channel.
+
+Which options a learner heeds follows from what it says of itself: the arguments of its constructor, and how it speaks.
+"""
 
 from __future__ import annotations
 
 import argparse
+import ast
 from typing import Any
 
-import numpy as np
-
+from laconic import learners, losses
 from laconic.channel import Censor, Channel, Quantizer
 from laconic.experiments.settings import BITS, REGULARIZATION, Setting
-from laconic.learners import DOKL, ODKLA, QCODKLA, RFFDOKL, Learner, Local
-from laconic.learners.base import ADMM
+from laconic.learners import Learner, Local, Speech
 from laconic.network import Network
 
-#: Steps that do well on data scaled to [0, 1]. A classification loss has smaller slopes and takes larger steps.
-_ADMM_STEPS = {"squared": (0.5, 2.0), "logistic": (0.1, 0.5), "hinge": (0.1, 0.5)}
-_STEP = {"squared": 0.25, "logistic": 1.0, "hinge": 1.0}
-#: Largest second derivative: an exact step is as long as a gradient step of 1/(c + curvature).
-_CURVATURE = {"squared": 2.0, "logistic": 0.25, "hinge": 0.0}
+#: Steps that have an option of their own; all other parameters are given by ``--parameter``.
+STEPS = ("rho", "eta", "step")
 _CHANNEL = ("alpha", "beta", "bits", "range")
 
 
 def make_learner(arguments: argparse.Namespace, setting: Setting, loss: str) -> Learner:
     """The learner that the options describe. Options that it would not heed are refused."""
-    kind = arguments.learner
-    gradient = kind in ("rff-dokl", "local")
-    _refuse(arguments, kind, ("rho", "eta") if gradient else ("step",))
-    common: dict[str, Any] = {
+    kind = learners.get(arguments.learner)
+    takes = kind.arguments()
+    _refuse(arguments, kind, tuple(name for name in (*STEPS, "regularization") if name not in takes))
+    made: dict[str, Any] = {
         "loss": loss,
-        "regularization": REGULARIZATION if arguments.regularization is None else arguments.regularization,
+        "regularization": _given(arguments.regularization, REGULARIZATION),
+        **kind.usual_steps(losses.get(loss)),
+        **{name: getattr(arguments, name) for name in STEPS if getattr(arguments, name) is not None},
+        **_channel_arguments(arguments, setting, kind),
+        **_others(arguments, kind),
     }
-    if kind == "local":
-        _refuse(arguments, kind, _CHANNEL)
-        return Local(_given(arguments.step, _STEP[loss]), **common)
-    if kind == "rff-dokl":
-        return RFFDOKL(_given(arguments.step, _STEP[loss]), channel=_channel(arguments, setting), **common)
-    rho, eta = (_given(arguments.rho, _ADMM_STEPS[loss][0]), _given(arguments.eta, _ADMM_STEPS[loss][1]))
-    if kind == "qc-odkla":
-        bits, span = _given(arguments.bits, BITS), _given(arguments.range, "adaptive")
-        return QCODKLA(rho, eta, setting.alpha, setting.beta, bits, span, **common)
-    make = ODKLA if kind == "odkla" else DOKL
-    return make(rho, eta, channel=_channel(arguments, setting), **common)
+    return kind(**{name: value for name, value in made.items() if name in takes})
 
 
 def local_twin(learner: Learner, network: Network) -> Local:
-    """Local with the step that ``learner`` takes: what its agents would have learned had they never spoken.
-
-    ODKLA divides the gradient by eta + 2 rho d. An exact step (DOKL) weighs the curvature of the loss in as well.
-    """
-    if isinstance(learner, ADMM):
-        weights = learner.eta(1) + 2 * learner.rho * network.degrees
-        if isinstance(learner, DOKL):
-            weights = weights + learner.shrink(network.n_agents) + _CURVATURE[learner.loss.name]
-        step = float(np.mean(1 / weights))
-    else:
-        step = float(learner.step_size(1))  # type: ignore[attr-defined]
+    """Local with the step that ``learner`` takes: what its agents would have learned had they never spoken."""
+    step = learner.local_step(network)
+    if step is None:
+        step = Local.usual_steps(learner.loss)["step"]
     return Local(step, regularization=learner.regularization, loss=learner.loss)
 
 
 def describe_learner(learner: Learner) -> str:
     """Its parameters, in words."""
-    words = []
-    if isinstance(learner, ADMM):
-        words += [f"rho {learner.rho:g}", f"eta {learner.eta(1):g}"]
-    else:
-        words.append(f"step {learner.step_size(1):g}")  # type: ignore[attr-defined]
+    words = [learner.describe()] if learner.grid else []
     words.append(f"ridge {learner.regularization:g}")
     channel = learner.channel
     if channel and channel.censor:
@@ -74,6 +56,31 @@ def describe_learner(learner: Learner) -> str:
         kind = span if isinstance(span, str) else f"{span[0]:g} to {span[1]:g}"
         words.append(f"{channel.quantizer.bits} bits, {kind} range")
     return ", ".join(words) + f"; {learner.loss.name} loss"
+
+
+def parameter(text: str) -> tuple[str, Any]:
+    """``NAME=VALUE``: a number, a list or a word."""
+    name, sign, value = text.partition("=")
+    if not sign or not name.strip().isidentifier():
+        raise argparse.ArgumentTypeError(f"must be written NAME=VALUE, got {text!r}")
+    try:
+        return name.strip(), ast.literal_eval(value.strip())
+    except (ValueError, SyntaxError):
+        return name.strip(), value.strip()
+
+
+def _channel_arguments(arguments: argparse.Namespace, setting: Setting, kind: type[Learner]) -> dict[str, Any]:
+    """What the channel's options become: a channel, or arguments of a learner that makes its channel itself."""
+    takes = kind.arguments()
+    if "channel" in takes:
+        return {"channel": _channel(arguments, setting)}
+    _refuse(arguments, kind, tuple(name for name in _CHANNEL if name not in takes))
+    return {
+        "alpha": setting.alpha,
+        "beta": setting.beta,
+        "bits": _given(arguments.bits, BITS),
+        "range": _given(arguments.range, "adaptive"),
+    }
 
 
 def _channel(arguments: argparse.Namespace, setting: Setting) -> Channel:
@@ -86,11 +93,27 @@ def _channel(arguments: argparse.Namespace, setting: Setting) -> Channel:
     return Channel(censor, quantizer)
 
 
-def _refuse(arguments: argparse.Namespace, kind: str, names: tuple[str, ...]) -> None:
+def _others(arguments: argparse.Namespace, kind: type[Learner]) -> dict[str, Any]:
+    """What ``--parameter`` gives."""
+    given = dict(arguments.parameter or ())
+    options = (*STEPS, *_CHANNEL, "loss", "regularization")
+    takes = [name for name in kind.arguments() if name not in options and name != "channel"]
+    for name in given:
+        if name in options:
+            raise ValueError(f"--parameter {name} must be written --{name}.")
+        if name not in takes:
+            known = f"takes {', '.join(takes)}" if takes else "has none but those with options of their own"
+            learner = learners.written(kind)
+            raise ValueError(f"--parameter {name} makes no sense with --learner {learner}, which {known}.")
+    return given
+
+
+def _refuse(arguments: argparse.Namespace, kind: type[Learner], names: tuple[str, ...]) -> None:
     for name in names:
         if getattr(arguments, name) is not None:
-            why = "never speaks" if kind == "local" and name in _CHANNEL else "has no such parameter"
-            raise ValueError(f"--{name} makes no sense with --learner {kind}, which {why}.")
+            silent = kind.speech is Speech.NEVER and name in _CHANNEL
+            why = "never speaks" if silent else "has no such parameter"
+            raise ValueError(f"--{name} makes no sense with --learner {learners.written(kind)}, which {why}.")
 
 
 def _given(value: Any, usual: Any) -> Any:

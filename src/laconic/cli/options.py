@@ -6,10 +6,27 @@ import argparse
 import difflib
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, final
 
+from laconic._worded import Argument, Setting
+
 _CHOICE = re.compile(r"argument (\S+): invalid choice: (.+?) \(choose from (.+)\)$")
+
+#: The library speaks of arguments; at a terminal they are options. Those of the learners and channels keep their names.
+OPTIONS = {
+    "n_agents": "--agents",
+    "n_frequencies": "--frequencies",
+    "n_rows": "--rows",
+    "how": "--partition",
+    "name": "data",
+    "name_or_path": "data",
+    "data_dir": "--data-dir",
+}
+_STEPS = ("alpha", "bandwidth", "beta", "bits", "eta", "loss", "range", "regularization", "rho", "step")
+OPTIONS |= {name: f"--{name}" for name in (*_STEPS, "missing", "protocol", "seed", "seeds", "set", "target")}
+#: What an option is when it is left out, where the library may advise just that.
+_LEFT_OUT = {"range": "adaptive"}
 
 #: What ``add_parser`` is called on; argparse keeps the name of its class to itself.
 Commands = Any
@@ -59,6 +76,19 @@ def describe(about: str, examples: str) -> dict[str, Any]:
     }
 
 
+def at_terminal(part: Argument | Setting) -> str:
+    """The words for an argument that a sentence of the library names, or for the advice to set it.
+
+    >>> at_terminal(Argument("n_agents")), at_terminal(Setting("pass", "missing", "drop"))
+    ('--agents', 'add --missing drop')
+    """
+    if isinstance(part, Argument):
+        return OPTIONS.get(part, part)
+    if _LEFT_OUT.get(part.argument) == part.value:
+        return f"leave it {part.value}"
+    return f"add {OPTIONS.get(part.argument, part.argument)} {part.value}"
+
+
 def number(text: str) -> float:
     """Parse an option that takes a number."""
     try:
@@ -90,22 +120,36 @@ def span(text: str) -> str | tuple[float, float]:
     return numbers[0], numbers[1]
 
 
-def one_of(*names: str) -> Callable[[str], str]:
-    """One of some names, whatever the case of its letters."""
-    known = {name.lower(): name for name in names}
+def _any_case(name: str) -> str:
+    return name.lower().replace("_", "-")
+
+
+def one_of(*names: str, alike: Callable[[str], str] = _any_case) -> Callable[[str], str]:
+    """One of some names, whatever the case of its letters; ``alike`` makes one word of spellings that are the same."""
+    known = {alike(name): name for name in names}
 
     def check(text: str) -> str:
-        if text.lower().replace("_", "-") not in known:
+        if alike(text) not in known:
             raise argparse.ArgumentTypeError(_complaint(list(names), text))
-        return known[text.lower().replace("_", "-")]
+        return known[alike(text)]
 
     return check
 
 
-def some_of(*names: str) -> Callable[[str], tuple[str, ...]]:
+def some_of(*names: str, alike: Callable[[str], str] = _any_case) -> Callable[[str], tuple[str, ...]]:
     """Some of the names, with commas between them."""
-    one = one_of(*names)
+    one = one_of(*names, alike=alike)
     return lambda text: tuple(one(part.strip()) for part in text.split(",") if part.strip())
+
+
+def in_words(names: Iterable[str], word: str = "or") -> str:
+    """The names as they stand in a sentence.
+
+    >>> in_words(["squared", "logistic", "hinge"])
+    'squared, logistic or hinge'
+    """
+    *first, last = names
+    return f"{', '.join(first)} {word} {last}" if first else last
 
 
 def _complaint(known: list[str], got: str) -> str:

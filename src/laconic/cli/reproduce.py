@@ -9,6 +9,7 @@ from typing import Any
 
 from laconic.cli.options import Commands, add_data_dir, describe, one_of, some_of, whole
 from laconic.experiments.settings import METHODS, SETTINGS
+from laconic.learners import normalise
 
 _ABOUT = """
 Run the paper's experiments on its six data sets: tuning, figures, tables,
@@ -51,7 +52,7 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument(
         "--algorithm",
-        type=some_of(*METHODS),
+        type=some_of(*METHODS, alike=normalise),
         nargs="+",
         action="extend",
         metavar="NAME",

@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from laconic.cli.options import Commands, add_stream_options, describe, number, one_of, span, whole
+from laconic import learners, losses
+from laconic.cli.learners import parameter
+from laconic.cli.options import Commands, add_stream_options, describe, in_words, number, one_of, span, whole
+from laconic.learners import QCODKLA
 
-LEARNERS = ("qc-odkla", "odkla", "dokl", "rff-dokl", "local")
+_USUAL = learners.written(QCODKLA)
 
 _ABOUT = """
 Run a learner at every agent of a network and print what it cost and brought:
@@ -30,25 +33,36 @@ def add(commands: Commands) -> None:
     )
     add_stream_options(parser)
     group = parser.add_argument_group("learner")
+    known = [learners.written(learner) for learner in learners.every()]
     group.add_argument(
         "--learner",
-        type=one_of(*LEARNERS),
-        default="qc-odkla",
+        type=_learner,
+        default=_USUAL,
         metavar="NAME",
-        help=f"{', '.join(LEARNERS)} (default: qc-odkla)",
+        help=f"{', '.join(known)}, or one of your own as PACKAGE.MODULE:CLASS (default: {_USUAL})",
     )
     group.add_argument(
         "--loss",
-        type=one_of("squared", "logistic", "hinge"),
+        type=one_of(*losses.LOSSES),
         metavar="NAME",
-        help="squared, logistic or hinge (default: squared for numbers, logistic for two classes)",
+        help=f"{in_words(losses.LOSSES)} (default: squared for numbers, logistic for two classes)",
     )
     group.add_argument("--rho", type=number, metavar="X", help="penalty on disagreement (0.5; 0.1 for classes)")
     group.add_argument(
         "--eta", type=number, metavar="X", help="weight of the past: larger, slower (2; 0.5 for classes)"
     )
-    group.add_argument("--step", type=number, metavar="X", help="step of rff-dokl and local (0.25; 1 for classes)")
+    stepping = [learners.written(learner) for learner in learners.every() if "step" in learner.arguments()]
+    group.add_argument(
+        "--step", type=number, metavar="X", help=f"step of {in_words(stepping, 'and')} (0.25; 1 for classes)"
+    )
     group.add_argument("--regularization", type=number, metavar="X", help="lambda of the ridge (0.0001)")
+    group.add_argument(
+        "--parameter",
+        type=parameter,
+        action="append",
+        metavar="NAME=VALUE",
+        help="any other parameter of the learner; may be given several times",
+    )
     group = parser.add_argument_group("channel", "qc-odkla censors and quantizes; others do what is asked for here")
     group.add_argument(
         "--alpha", type=number, metavar="X", help="censor below alpha beta^t: first threshold (0.2, or the paper's)"
@@ -69,14 +83,14 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command ``run``."""
+    """Run the learner and its silent twin, and print what that brought."""
     import dataclasses
 
     from laconic.cli.inputs import prepare
     from laconic.cli.learners import local_twin, make_learner
     from laconic.cli.records import write
     from laconic.cli.results import Result
-    from laconic.cli.words import patience
+    from laconic.cli.words import note_of_compiling
     from laconic.engine import simulate, sweep
 
     source = prepare(arguments, arguments.loss)
@@ -84,12 +98,12 @@ def run(arguments: argparse.Namespace) -> int:
     stream = source.stream(arguments.seed)
     folder = _folder(arguments.out)
     data = (stream.features, stream.network, stream.X, stream.y)
-    with patience("compiling, once for each installation; this takes about ten seconds."):
-        simulate(learner, *data[:2], stream.X[:1], stream.y[:1])  # so that the time below is that of the run alone
-    trace = simulate(learner, *data, progress=arguments.progress)
-    # The scores of everybody's model on everybody's data cost far more than the run: they are not in its time.
     twin = local_twin(learner, stream.network)
-    both = sweep({"learner": learner, "local": twin}, *data, collective=True)
+    with note_of_compiling():
+        simulate(learner, *data[:2], stream.X[:1], stream.y[:1])  # so that the time below is that of the run alone
+        trace = simulate(learner, *data, progress=arguments.progress)
+        # The scores of everybody's model on everybody's data cost far more than the run: they are not in its time.
+        both = sweep({"learner": learner, "local": twin}, *data, collective=True)
     together = both["learner"]
     trace = dataclasses.replace(
         trace, collective_square=together.collective_square, collective_loss=together.collective_loss
@@ -100,6 +114,12 @@ def run(arguments: argparse.Namespace) -> int:
         write(folder, result, arguments)
         print(f"\nwritten to {folder}: trace.npz, picture.png, run.json")
     return 0
+
+
+def _learner(text: str) -> str:
+    """The name of a registered learner, or where a class is to be imported from."""
+    known = [learners.written(learner) for learner in learners.every()]
+    return text if ":" in text else one_of(*known, alike=learners.normalise)(text)
 
 
 def _folder(out: str | None) -> Path | None:

@@ -8,13 +8,14 @@ import shlex
 from typing import TYPE_CHECKING
 
 from laconic.cli.options import Commands, Parser, add_stream_options, describe, number, some_of, whole
-from laconic.experiments.settings import METHODS
+from laconic.experiments.methods import all_methods, channel_of, learner_of
+from laconic.learners import ODKLA, QCODKLA, RFFDOKL, Local, normalise, written
 
 if TYPE_CHECKING:
     from laconic.experiments.settings import Setting
     from laconic.experiments.tuning import Point, Tuning
 
-_USUAL = ("ODKLA", "QC-ODKLA", "RFF-DOKL", "Local")
+_USUAL = (ODKLA.name, QCODKLA.name, RFFDOKL.name, Local.name)
 
 _ABOUT = """
 Find the step sizes with the smallest mean squared error, by a grid for each
@@ -34,12 +35,13 @@ def add(commands: Commands) -> None:
     )
     add_stream_options(parser)
     group = parser.add_argument_group("tuning")
+    known = all_methods()
     group.add_argument(
         "--algorithm",
-        type=some_of(*METHODS),
+        type=some_of(*known, alike=normalise),
         default=_USUAL,
         metavar="NAMES",
-        help=f"some of {', '.join(METHODS)}, with commas between them (default: {','.join(_USUAL)})",
+        help=f"some of {', '.join(known)}, with commas between them (default: {','.join(_USUAL)})",
     )
     group.add_argument("--seeds", type=whole, default=5, metavar="N", help="average over the seeds 0 to N-1 (5)")
     group.add_argument(
@@ -164,26 +166,25 @@ def _worse(score: float, best: float) -> str:
 
 
 def _command(arguments: argparse.Namespace, best: Tuning, setting: Setting) -> str:
-    """The run that uses the winner. C- and Q-ODKLA are ODKLA with one half of the channel."""
-    from laconic.experiments.settings import BITS
+    """The run that uses the winner."""
+    from laconic.cli.learners import STEPS
 
+    learner, channel = learner_of(best.method), channel_of(best.method, setting)
     parser = Parser()
     add_stream_options(parser)
     usual = vars(parser.parse_args([]))
     options = {name: getattr(arguments, name) for name in usual if name != "data"}
     options = {name: value for name, value in options.items() if value != usual[name]}
-    if best.method == "C-ODKLA":
-        options |= {"alpha": setting.alpha, "beta": setting.beta}
-    elif best.method == "QC-ODKLA":
-        options |= {
-            name: getattr(arguments, name) for name in ("alpha", "beta") if getattr(arguments, name) is not None
-        }
-    elif best.method == "Q-ODKLA":
-        options["bits"] = BITS
-    learner = best.method.lower().removeprefix("c-").removeprefix("q-")
+    if channel.censor is not None:
+        options |= {"alpha": channel.censor.alpha, "beta": channel.censor.beta}
+    if channel.quantizer is not None:
+        options["bits"] = channel.quantizer.bits
+    takes = [name for name in ("alpha", "beta") if name in learner.arguments()]
+    options |= {name: getattr(arguments, name) for name in takes if getattr(arguments, name) is not None}
     words = [f"--{name.replace('_', '-')} {shlex.quote(str(value))}" for name, value in options.items()]
-    steps = [f"--{name} {value:.6g}" for name, value in best.steps.items()]
-    return " ".join(["laconic run", shlex.quote(str(arguments.data)), *words, f"--learner {learner}", *steps])
+    own = {name: f"--{name} " if name in STEPS else f"--parameter {name}=" for name in best.steps}
+    steps = [f"{own[name]}{value:.6g}" for name, value in best.steps.items()]
+    return " ".join(["laconic run", shlex.quote(str(arguments.data)), *words, f"--learner {written(learner)}", *steps])
 
 
 def _check(arguments: argparse.Namespace) -> None:

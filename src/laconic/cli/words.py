@@ -2,35 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import sys
 import textwrap
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-#: The library speaks of arguments; at a terminal they are options.
-_OPTIONS = {
-    "n_agents": "--agents",
-    "n_frequencies": "--frequencies",
-    "n_rows": "--rows",
-    "how": "--partition",
-    "name": "data",
-    "name_or_path": "data",
-    "data_dir": "--data-dir",
-}
-_STEPS = ("alpha", "bandwidth", "beta", "bits", "eta", "loss", "range", "regularization", "rho", "step")
-_OPTIONS |= {name: f"--{name}" for name in (*_STEPS, "missing", "protocol", "seed", "seeds", "set", "target")}
-_PHRASES = {
-    "pass missing='drop'": "add --missing drop",
-    "with data_dir or": "with --data-dir or",
-    "widen range or use range='adaptive'": "widen --range or leave it adaptive",
-    "lower step.": "lower --step.",
-    "raise eta (": "raise --eta (",
-    " or rho (": " or --rho (",
-}
-_SLOW = 1.5  # seconds after which silence begins to worry
+from laconic._worded import Worded
+from laconic.cli.options import at_terminal
+
 _LINE = 100  # longer lines are hard to read, however wide the terminal
 
 
@@ -40,12 +20,9 @@ def sentence(error: BaseException) -> str:
         if isinstance(error, FileNotFoundError):
             return f"there is no file {str(error.filename)!r}."
         return f"{error.filename}: {error.strerror[0].lower()}{error.strerror[1:]}."
-    said = " ".join(str(error).split()) or type(error).__name__
-    first = re.match(r"(\w+)(?= (?:must|is for)\b)", said)
-    if first and first[1] in _OPTIONS:
-        said = _OPTIONS[first[1]] + said[first.end() :]
-    for phrase, words in _PHRASES.items():
-        said = said.replace(phrase, words)
+    text = error.args[0] if error.args else ""
+    said = text.reworded(at_terminal) if isinstance(text, Worded) else str(error)
+    said = " ".join(said.split()) or type(error).__name__
     return said if said.endswith((".", "?", "!")) else said + "."
 
 
@@ -55,15 +32,12 @@ def note(message: str) -> None:
 
 
 @contextmanager
-def patience(message: str) -> Iterator[None]:
-    """Say ``message`` if what is done meanwhile takes longer than one likes to wait without a word."""
-    timer = threading.Timer(_SLOW, note, [message])
-    timer.daemon = True
-    timer.start()
-    try:
+def note_of_compiling() -> Iterator[None]:
+    """Say so if something is compiled meanwhile, for it takes longer than one likes to wait without a word."""
+    from laconic.engine.compiling import when_compiling
+
+    with when_compiling(lambda: note("compiling, once for each installation; this takes about ten seconds.")):
         yield
-    finally:
-        timer.cancel()
 
 
 def width() -> int:

@@ -7,13 +7,13 @@
 ((200, 5, 5), (200, 5))
 """
 
-from laconic.data.dataset import Dataset
+from laconic.data import sets as sets
+from laconic.data.dataset import Dataset, Table
 from laconic.data.download import fetch
-from laconic.data.entry import Entry
 from laconic.data.files import Unavailable
 from laconic.data.loading import load
 from laconic.data.partitions import partition
-from laconic.data.registry import info, names
+from laconic.data.registry import Entry, info, names, register
 from laconic.data.scaling import RunningScaler, scale
 from laconic.data.synthesis import Synthetic, Truth, synthetic
 
@@ -22,6 +22,7 @@ __all__ = [
     "Entry",
     "RunningScaler",
     "Synthetic",
+    "Table",
     "Truth",
     "Unavailable",
     "fetch",
@@ -29,6 +30,7 @@ __all__ = [
     "load",
     "names",
     "partition",
+    "register",
     "scale",
     "synthetic",
 ]

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
 
+from laconic._worded import Argument, Worded
 from laconic.data import files
-from laconic.data.entry import Entry
 from laconic.data.files import Unavailable
-from laconic.data.registry import info
+from laconic.data.registry import Entry, info
 
 _ARCHIVES = (".zip", ".tar.gz", ".tgz", ".tar")
 
@@ -94,9 +94,12 @@ def absent(entry: Entry, place: Path, reason: str) -> Unavailable:
     """The one sentence that says which file to put where."""
     names = " or ".join(entry.files)
     return Unavailable(
-        f"{entry.name!r} needs the file {names}, which is not at hand, and {reason}: get it from {entry.url} "
-        f"({entry.size}) and put it into {place} (plain, .gz or .xz), or name the folder that holds it with "
-        f"data_dir or {files.VARIABLE}."
+        Worded(
+            f"{entry.name!r} needs the file {names}, which is not at hand, and {reason}: get it from {entry.url} "
+            f"({entry.size}) and put it into {place} (plain, .gz or .xz), or name the folder that holds it with ",
+            Argument("data_dir"),
+            f" or {files.VARIABLE}.",
+        )
     )
 
 

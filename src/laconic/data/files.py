@@ -12,6 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from laconic import _validate
+from laconic._worded import ArgumentError
+
 VARIABLE = "LACONIC_DATA"
 
 _SUFFIXES = ("", ".gz", ".xz")
@@ -34,13 +37,13 @@ def cache() -> Path:
 def folder(data_dir: str | os.PathLike[str] | None) -> Path:
     """The folder meant: ``data_dir``, else the environment variable LACONIC_DATA, else the user's cache."""
     if data_dir is not None:
-        source, named = "data_dir", Path(data_dir).expanduser()
+        source, named = "data_dir", _validate.path("data_dir", data_dir).expanduser()
     elif os.environ.get(VARIABLE):
         source, named = f"the environment variable {VARIABLE}", Path(os.environ[VARIABLE]).expanduser()
     else:
         return cache()
     if not named.is_dir():
-        raise ValueError(f"{source} must name a folder, and {str(named)!r} is none.")
+        raise ArgumentError(source, f"must name a folder, and {str(named)!r} is none.")
     return named
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import numpy as np
+
 from laconic import _validate
-from laconic.data import files, own, sets
+from laconic._worded import ArgumentError
+from laconic.data import files, own
 from laconic.data.dataset import Dataset, Table
 from laconic.data.download import absent
 from laconic.data.download import download as bring
-from laconic.data.entry import Entry
-from laconic.data.registry import REGISTRY, info
-from laconic.data.synthesis import synthetic
+from laconic.data.parsing import foreign
+from laconic.data.registry import REGISTRY, Entry, info
 
 PROTOCOLS = ("paper", "prepared")
-
-_SYNTHETIC_ROWS = 10_000
 
 
 def load(
@@ -89,8 +89,10 @@ def load(
         return _dataset(path.name, table, words, "", None)
     entry = REGISTRY[name_or_path]
     if target is not None:
-        raise ValueError(f"target is for files of your own; {entry.name!r} predicts {entry.target!r}.")
-    table = _known(entry, protocol, data_dir, n_rows, download, progress) if entry.files else _synthetic(n_rows)
+        raise ArgumentError("target", f"is for files of your own; {entry.name!r} predicts {entry.target!r}.")
+    table = (
+        entry.draw(n_rows) if entry.draw is not None else _known(entry, protocol, data_dir, n_rows, download, progress)
+    )
     return _dataset(entry.name, table, entry.description, entry.citation, protocol if entry.protocols else None)
 
 
@@ -109,25 +111,40 @@ def _known(
     if path is None:
         path = bring(entry, data_dir, progress=progress)
     counted = n_rows if n_rows is not None else entry.paper_rows if protocol == "paper" else None
-    table = sets.read(path, entry, protocol, counted)
+    table = _read(path, entry, protocol, counted)
     if n_rows is None and counted is not None:
         counted = min(counted, len(table.y))
     return _cut(table, counted, entry.name)
 
 
+def _read(path: Path, entry: Entry, protocol: str, stop: int | None) -> Table:
+    """The table of a named set, its cells finite and its labels within their range."""
+    assert entry.read is not None  # it has files
+    table = entry.read(path, entry, protocol, stop)
+    bad = ~np.isfinite(np.column_stack([table.X, table.y])).all(axis=1)
+    if bad.any():
+        raise ValueError(
+            f"{path} has a missing or infinite cell in data row {int(np.argmax(bad)) + 1}: fetch it again."
+        )
+    low, high = entry.target_range
+    if not len(table.y) or table.y.min() < low or table.y.max() > high:
+        raise foreign(path, entry, f"{entry.target} must lie between {low:g} and {high:g}")
+    return table
+
+
 def _own_path(name_or_path: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None) -> Path:
     if not isinstance(name_or_path, (str, os.PathLike)) or not str(name_or_path):
-        raise ValueError(f"name_or_path must be a name or a file, got {name_or_path!r}.")
+        raise ArgumentError("name_or_path", f"must be a name or a file, got {_validate.shown(name_or_path)}.")
     path = Path(name_or_path).expanduser()
     candidates = [path] if data_dir is None or path.is_absolute() else [path, files.folder(data_dir) / path]
     for candidate in candidates:
         if candidate.is_file():
             return candidate
         if candidate.is_dir():
-            raise ValueError(f"name_or_path must be a name or a file, and {str(candidate)!r} is a folder.")
+            raise ArgumentError("name_or_path", f"must be a name or a file, and {str(candidate)!r} is a folder.")
     looks_like_a_file = len(path.parts) > 1 or Path(files.stem(path)).suffix.lower() in own.ENDINGS
     if looks_like_a_file:
-        raise ValueError(f"name_or_path must be a name or a file, and there is no file {str(path)!r}.")
+        raise ArgumentError("name_or_path", f"must be a name or a file, and there is no file {str(path)!r}.")
     info(str(name_or_path))
     raise AssertionError("a known name is never taken for a file")
 
@@ -136,13 +153,8 @@ def _cut(table: Table, n_rows: int | None, name: str) -> Table:
     if n_rows is None:
         return table
     if n_rows > len(table.y):
-        raise ValueError(f"n_rows must be at most {len(table.y)}, the number of rows of {name!r}; got {n_rows}.")
+        raise ArgumentError("n_rows", f"must be at most {len(table.y)}, the number of rows of {name!r}; got {n_rows}.")
     return table._replace(X=table.X[:n_rows], y=table.y[:n_rows])
-
-
-def _synthetic(n_rows: int | None) -> Table:
-    stream = synthetic(n_rows or _SYNTHETIC_ROWS, 1, 5)
-    return Table(stream.X[:, 0], stream.y[:, 0], tuple(f"x{k}" for k in range(5)), "y")
 
 
 def _dataset(name: str, table: Table, description: str, citation: str, protocol: str | None) -> Dataset:

@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from laconic import _validate
 from laconic._validate import Array
+from laconic._worded import ArgumentError, Setting, Worded
 from laconic.data import arff, files, readers, text
 from laconic.data.dataset import Table
 
@@ -80,13 +82,13 @@ def _target(columns: list[str], target: str | int | None, where: str) -> str:
         if not re.fullmatch(r"-?\d+", target):
             near = difflib.get_close_matches(target, columns, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"its columns are {_some(columns)}."
-            raise ValueError(f"target must be a column of {where}, which has none called {target!r}: {hint}")
+            raise ArgumentError("target", f"must be a column of {where}, which has none called {target!r}: {hint}")
         target = int(target)  # from a command line all comes as text
     if isinstance(target, bool) or not isinstance(target, (int, np.integer)):
-        raise ValueError(f"target must be the name or the index of a column, got {target!r}.")
+        raise ArgumentError("target", f"must be the name or the index of a column, got {_validate.shown(target)}.")
     if not -len(columns) <= target < len(columns):
-        raise ValueError(
-            f"target must be an index below {len(columns)}, the number of columns of {where}; got {target}."
+        raise ArgumentError(
+            "target", f"must be an index below {len(columns)}, the number of columns of {where}; got {target}."
         )
     return columns[int(target)]
 
@@ -133,7 +135,11 @@ def _present(X: Array, y: Array, names: tuple[str, ...], missing: str, where: st
     first = short or f"the first is {kind}, in column {names[column]!r}, row {row + 1} of the data"
     count = "a row" if n_bad == 1 else f"{n_bad} rows"
     raise ValueError(
-        f"{where} has {count} with missing or infinite cells ({first}): fill them, or pass missing='drop'."
+        Worded(
+            f"{where} has {count} with missing or infinite cells ({first}): fill them, or ",
+            Setting("pass", "missing", "drop"),
+            ".",
+        )
     )
 
 

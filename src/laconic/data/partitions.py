@@ -8,6 +8,7 @@ import numpy as np
 
 from laconic import _validate
 from laconic._validate import Array
+from laconic._worded import ArgumentError
 
 _KINDS = "'shuffled', 'time', 'time-stretches', 'sorted-by-feature:k', 'sorted-by-target' or 'uneven'"
 _NOBODY = -1
@@ -68,7 +69,7 @@ def partition(
         raise ValueError(f"y must have a label for each of the {len(inputs)} rows of X, got {len(labels)}.")
     n_agents = _validate.integer("n_agents", n_agents, least=1)
     if n_agents > len(inputs):
-        raise ValueError(f"n_agents must be at most {len(inputs)}, the number of rows of X; got {n_agents}.")
+        raise ArgumentError("n_agents", f"must be at most {len(inputs)}, the number of rows of X; got {n_agents}.")
     random = np.random.default_rng(_validate.integer("seed", seed, least=0))
     concentration = _validate.number("concentration", concentration, above=0)
     rows = _deal(inputs, labels, n_agents, how, random, concentration)
@@ -99,10 +100,10 @@ def _sort_key(X: Array, y: Array, how: object) -> Array:
         return y
     match = re.fullmatch(r"sorted-by-feature:(\d+)", how) if isinstance(how, str) else None
     if match is None:
-        raise ValueError(f"how must be {_KINDS}, got {how!r}.")
+        raise ArgumentError("how", f"must be {_KINDS}, got {_validate.shown(how)}.")
     column = int(match.group(1))
     if column >= X.shape[1]:
-        raise ValueError(f"how must name a feature from 0 to {X.shape[1] - 1}, got {how!r}.")
+        raise ArgumentError("how", f"must name a feature from 0 to {X.shape[1] - 1}, got {_validate.shown(how)}.")
     return np.asarray(X[:, column])
 
 

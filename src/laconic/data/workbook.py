@@ -13,6 +13,7 @@ import numpy as np
 from laconic._validate import Array
 
 _BROKEN = (OSError, EOFError, LookupError, ValueError, RuntimeError)  # what the libraries below say of damaged files
+_LARGEST_SHEET = 2**27
 _NAMESPACE = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 
 
@@ -20,8 +21,8 @@ def read(raw: bytes, where: str) -> tuple[tuple[str, ...], Array]:
     """Header and numbers of the first sheet: a row of words, then rows of numbers without holes."""
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            sheet = ElementTree.fromstring(archive.read("xl/worksheets/sheet1.xml"))
-            strings = ElementTree.fromstring(archive.read("xl/sharedStrings.xml"))
+            sheet = ElementTree.fromstring(_unpacked(archive, "xl/worksheets/sheet1.xml"))
+            strings = ElementTree.fromstring(_unpacked(archive, "xl/sharedStrings.xml"))
             words = ["".join(part.text or "" for part in item.iter(f"{_NAMESPACE}t")) for item in strings]
             rows = [_row(row, words) for row in sheet.iter(f"{_NAMESPACE}row")]
     except (zipfile.BadZipFile, zlib.error, ElementTree.ParseError, *_BROKEN) as error:
@@ -34,6 +35,13 @@ def read(raw: bytes, where: str) -> tuple[tuple[str, ...], Array]:
     except ValueError as error:
         raise ValueError(f"{where} has a cell that is not a number in its first sheet ({error}).") from None
     return tuple(rows[0].values()), numbers
+
+
+def _unpacked(archive: zipfile.ZipFile, name: str) -> bytes:
+    """A member of a workbook, which is text and never longer than this."""
+    if archive.getinfo(name).file_size > _LARGEST_SHEET:
+        raise ValueError(f"{name} unpacks to {archive.getinfo(name).file_size} bytes")
+    return archive.read(name)
 
 
 def _row(row: ElementTree.Element, words: list[str]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from numba import njit
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 #: The files that are compiled.
-SOURCES = ("coding", "least_squares", "rounds", "rows", "sincos", "single", "steps", "vectors")
+SOURCES = ("coding", "endings", "least_squares", "rounds", "rows", "sincos", "single", "steps", "vectors")
 
 
 def digest() -> str:

@@ -11,12 +11,12 @@ import numpy as np
 
 from laconic._validate import Array
 from laconic.channel import Censor, Quantizer
-from laconic.engine import coding, rounds, single, steps
+from laconic.engine import coding, endings, rounds, single, steps
 from laconic.engine.chunk import COLUMNS, Chunk, first_state, snapshot
+from laconic.engine.support import kernel_of, supports
 from laconic.engine.vectors import VECTOR_BYTES
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
-from laconic.learners.base import Kernel
 from laconic.learners.schedules import Constant, Schedule
 from laconic.network import Network
 from laconic.trace import State
@@ -24,25 +24,7 @@ from laconic.trace import State
 _BLOCK_ROWS = 128  # features computed ahead of the learner: they stay in the second-level cache
 _CACHE_LINE = 64
 _ROUNDING_CODES = {"rise": coding.RISE, "tread": coding.TREAD}
-_ENDINGS = {rounds.FINISHED: None, rounds.BAD_INPUT: "bad input", rounds.DIVERGED: "diverged"}
-
-
-def supports(learner: Learner) -> bool:
-    """Whether there are kernels for this very learner, its loss and its channel."""
-    channel = learner.channel
-    quantizer = channel.quantizer if channel else None
-    return (
-        learner.kernel() is not None
-        and learner.loss.kernel is not None
-        and (quantizer is None or type(quantizer) is Quantizer)
-    )
-
-
-def kernel_of(learner: Learner) -> Kernel:
-    """The compiled step of a learner that has one."""
-    kernel = learner.kernel()
-    assert kernel is not None  # ``supports`` has been asked
-    return kernel
+_ENDINGS = {endings.FINISHED: None, endings.BAD_INPUT: "bad input", endings.DIVERGED: "diverged"}
 
 
 def padded(rows: Array, dtype: Any) -> Array:
@@ -63,10 +45,15 @@ def aligned(n_rows: int, length: int, dtype: Any) -> Array:
     return memory[start : start + n_bytes].view(dtype).reshape(shape)
 
 
+def _plain(array: Array, dtype: Any) -> Array:
+    """``array`` as the kernels know it, a copy if need be; for one that is read-only they would be compiled again."""
+    return np.require(array, dtype, ["C", "A", "W", "E"])
+
+
 def map_features(features: RandomFeatures, X: Array, dtype: Any = np.float64) -> Array:
     """phi of each row of ``X`` (n, d), padded to whole vectors: the bits that a simulated or running agent computes."""
     dtype = np.dtype(dtype)
-    rows = np.ascontiguousarray(X, dtype=dtype)
+    rows = _plain(X, dtype)
     frequencies = padded(features.frequencies.T, dtype)
     phases = aligned(_BLOCK_ROWS, features.n_frequencies, dtype)
     phi = aligned(len(rows), features.n_features, dtype)
@@ -93,9 +80,10 @@ class Compiled:
     ) -> None:
         if not supports(learner):
             raise ValueError(
-                f"engine must be 'reference' or 'auto' for {learner!r}: it, its loss or its quantizer has no rounds."
+                f"engine must be 'reference' or 'auto' for {learner!r}: it, its loss or its quantizer has no kernels."
             )
-        self.learner, self.n_agents = learner, network.n_agents
+        self.learner, self.features, self.network = learner, features, network
+        self.n_agents = network.n_agents
         self.dtype = np.dtype(dtype)
         self._collective = collective
         self._plan = make_plan(learner, features, network.n_agents, self.dtype.type)
@@ -132,6 +120,14 @@ class Compiled:
         self.energy_before = float((weights.astype(np.float64) ** 2).sum())
         self._largest = np.array([np.sqrt(self.energy_before)])
 
+    def __reduce__(self) -> Any:
+        # Aligned rows and shared ones do not survive a pickle: the copy is made anew from the state, as a resumed run.
+        parts = (self.learner, self.features, self.network, self.dtype.name, self.state(), self._collective)
+        return Compiled, parts, (self.energy_before, float(self._largest[0]))
+
+    def __setstate__(self, kept: tuple[float, float]) -> None:
+        self.energy_before, self._largest[0] = kept
+
     def _make_scratch(self) -> rounds.Scratch:
         whole = max(1, _BLOCK_ROWS // self.n_agents)
         if whole > 4:
@@ -152,8 +148,8 @@ class Compiled:
     def advance(self, X: Array, y: Array, mapped: bool = False) -> Chunk:
         """Run the rounds of ``X`` (T, N, d), or of features (T, N, 2L) if ``mapped``, with labels ``y`` (T, N)."""
         n_rounds = len(y)
-        samples = np.ascontiguousarray(X.reshape(n_rounds * self.n_agents, X.shape[2]), dtype=self.dtype)
-        labels = np.ascontiguousarray(y, dtype=self.dtype)
+        samples = _plain(X.reshape(n_rounds * self.n_agents, X.shape[2]), self.dtype)
+        labels = _plain(y, self.dtype)
         shape = (n_rounds, self.n_agents)
         scores = (np.empty(shape), np.empty(shape)) if self._collective else None
         record = rounds.Columns(
@@ -179,7 +175,7 @@ class Compiled:
             self._thresholds(n_rounds),
             self._largest,
         )
-        finished = n_rounds if status == rounds.FINISHED else row // self.n_agents
+        finished = n_rounds if status == endings.FINISHED else row // self.n_agents
         self.round += finished
         columns = {name: column[:finished] for name, column in zip(COLUMNS, (*record, *(scores or ())), strict=False)}
         return Chunk(columns, finished, _ENDINGS[status], row % self.n_agents)
@@ -206,7 +202,7 @@ def make_plan(learner: Learner, features: RandomFeatures, n_agents: int, real: A
     assert loss is not None  # ``supports`` has been asked
     quantizer = learner.channel.quantizer if learner.channel else None
     rounding, cells, low, high = coding.DENSE, 0, 0.0, 0.0
-    if quantizer is not None:
+    if isinstance(quantizer, Quantizer):
         rounding, cells = _ROUNDING_CODES[quantizer.rounding], quantizer.cells
         if not isinstance(quantizer.range, str):
             low, high = quantizer.range

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from laconic._worded import Worded
 
 if TYPE_CHECKING:
     from laconic.trace import Trace
@@ -22,7 +24,10 @@ class Diverged(ArithmeticError):
     """
 
     def __init__(self, round: int, trace: Trace | None, advice: str) -> None:
-        super().__init__(f"the run diverged in round {round}: {advice}")
+        super().__init__(Worded(f"the run diverged in round {round}: ", advice))
         self.round = round
         self.trace = trace
         self.advice = advice
+
+    def __reduce__(self) -> Any:
+        return Diverged, (self.round, self.trace, self.advice)

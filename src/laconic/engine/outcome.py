@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from laconic._validate import Array
+from laconic._worded import Argument, Setting, Worded
 from laconic.engine.chunk import Engine
 from laconic.engine.log import Log
 from laconic.features import RandomFeatures
@@ -64,12 +65,16 @@ def attach(error: BaseException, trace: Trace) -> None:
         error.add_note(f"The {trace.n_rounds} rounds before it are kept in this error's .trace.")
 
 
-def advice(trace: Trace, learner: Learner) -> str:
-    """Which parameter to change."""
+def advice(trace: Trace, learner: Learner) -> Worded:
+    """Which parameter to change: a sentence that knows the names of the arguments in it."""
     saturated = float(trace.saturated[-50:].mean()) if trace.n_rounds else 0.0
     if saturated > _SATURATED:
-        return (
+        return Worded(
             f"{saturated:.0%} of the entries sent lately were outside the quantizer's range, which winds up the duals; "
-            "widen range or use range='adaptive'."
+            "widen ",
+            Argument("range"),
+            " or ",
+            Setting("use", "range", "adaptive"),
+            ".",
         )
-    return learner.advice()
+    return Worded(learner.advice())

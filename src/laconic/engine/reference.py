@@ -8,13 +8,12 @@ import numpy as np
 
 from laconic._validate import Array
 from laconic.engine.chunk import COLUMNS, Chunk, first_state, snapshot
+from laconic.engine.endings import DIVERGENCE
 from laconic.features import RandomFeatures
 from laconic.learners import Learner, Sample
 from laconic.learners.base import row_dot
 from laconic.network import Network
 from laconic.trace import State
-
-_DIVERGENCE = 1e3  # the compiled engine's yardstick, see ``steps.DIVERGENCE``
 
 
 @final
@@ -43,6 +42,13 @@ class Reference:
         self.round = start.round
         self.energy_before = float((start.weights.astype(np.float64) ** 2).sum())
         self._largest = np.sqrt(self.energy_before)
+
+    def __reduce__(self) -> Any:
+        parts = (self.learner, self.features, self.network, self.dtype.name, self.state(), self._collective)
+        return Reference, parts, (self.energy_before, float(self._largest))
+
+    def __setstate__(self, kept: tuple[float, float]) -> None:
+        self.energy_before, self._largest = kept
 
     def state(self) -> State:
         """Copies of all that the next round needs."""
@@ -76,7 +82,7 @@ class Reference:
 
         # 1. Predict, before learning.
         predictions = row_dot(self._state.weights, phi)
-        beyond = ~(np.abs(predictions) <= _DIVERGENCE * self._largest)
+        beyond = ~(np.abs(predictions) <= DIVERGENCE * self._largest)
         if beyond.any():
             return None, int(np.argmax(beyond))
         if self._collective:
@@ -90,9 +96,9 @@ class Reference:
         talking = learner.channel is not None
         sent = np.zeros(len(label), dtype=bool)
         outside = np.zeros(len(label), dtype=np.int32)
-        error = 0.0
+        sizes, error = None, 0.0
         if learner.channel is not None:
-            self._broadcast, sent, outside = learner.channel.send(self._state.weights, self._broadcast, t)
+            self._broadcast, sent, outside, sizes = learner.channel.send(self._state.weights, self._broadcast, t)
             self._heard = self.network.listen(self._broadcast)
             error = float(np.linalg.norm(self._state.weights - self._broadcast))
 
@@ -113,6 +119,8 @@ class Reference:
             "energy": energy,
             "replica_error": error,
         }
+        if sizes is not None:
+            row["message_sizes"] = np.where(connected, sizes, 0)
         return row | {f"info.{name}": value for name, value in info.items()}, 0
 
     def _score_collectively(self, phi: Array, label: Array) -> dict[str, Array]:

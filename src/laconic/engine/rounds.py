@@ -9,13 +9,11 @@ import numpy as np
 
 from laconic.engine.cache import entry
 from laconic.engine.coding import DENSE, transmit_row
+from laconic.engine.endings import BAD_INPUT, DIVERGED, FINISHED
 from laconic.engine.rows import add_row, clear_row, distance_row, dot_row
 from laconic.engine.sincos import prefetch_row, project, wave
 from laconic.engine.steps import ADAPT_THEN_COMBINE, LOCAL, hear_rows, learn_rows, value_of
 from laconic.engine.vectors import jit
-
-# How a chunk ends; ``engine.compiled`` translates.
-FINISHED, BAD_INPUT, DIVERGED = range(3)
 
 
 class Plan(NamedTuple):

@@ -1,22 +1,19 @@
-"""Running learners: one (``simulate``), block by block for ever (``stream``), or many on the same data (``sweep``)."""
+"""Running one learner: over a stream (``simulate``), or block by block for ever (``stream``)."""
 
 from __future__ import annotations
 
-import dataclasses
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
-from laconic import _validate
-from laconic._validate import Array
-from laconic.engine.chunk import Chunk, Engine
+from laconic import _extras, _validate
+from laconic.engine.chunk import Engine
 from laconic.engine.errors import Diverged
 from laconic.engine.log import Log
 from laconic.engine.outcome import advice, attach, bad_input, make_trace
 from laconic.engine.samples import Blocks, Samples
+from laconic.engine.support import compiles
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
 from laconic.network import Network
@@ -88,7 +85,7 @@ def simulate(
         return make_trace(runner, learner, features, network, log, time.perf_counter() - started, dtype)
 
     try:
-        with _bar(progress, samples.n_rounds, learner.name) as bar:
+        with progress_bar(progress, samples.n_rounds, learner.name) as bar:
             for X_chunk, y_chunk in samples.chunks():
                 chunk = runner.advance(X_chunk, y_chunk)
                 log.append({**chunk.columns, "labels": y_chunk[: chunk.n_rounds]})
@@ -150,67 +147,6 @@ def stream(
         yield trace
 
 
-def sweep(
-    learners: Sequence[Learner] | Mapping[str, Learner],
-    features: RandomFeatures,
-    network: Network,
-    X: object,
-    y: object = None,
-    *,
-    n_jobs: int = -1,
-    engine: str = "auto",
-    dtype: str = "float64",
-    collective: bool = False,
-    progress: bool = False,
-) -> Any:
-    """Run many learners on the same stream; the features are computed once for all, the learners share the cores.
-
-    Parameters
-    ----------
-    learners : list or dict of Learner
-    features, network, X, y, engine, dtype, collective, progress
-        As for ``simulate``.
-    n_jobs : int
-        Threads; -1 for one a core.
-
-    Returns
-    -------
-    list or dict of Trace
-        As ``learners``. A learner that diverged does not stop the others: its trace ends early, ``trace.diverged`` is
-        True, and ``trace.about["advice"]`` says what to change.
-
-    Examples
-    --------
-    >>> import numpy as np, laconic as lc
-    >>> X = np.random.default_rng(0).uniform(size=(300, 4, 2))
-    >>> y = X[..., 0] * X[..., 1]
-    >>> features = lc.RandomFeatures.gaussian(n_inputs=2, n_frequencies=30, bandwidth=0.5)
-    >>> grid = {eta: lc.ODKLA(eta=eta) for eta in (0.01, 1.0, 4.0)}
-    >>> traces = lc.sweep(grid, features, lc.Network.ring(4), X, y)
-    >>> [eta for eta, trace in traces.items() if trace.diverged]
-    [0.01]
-    """
-    from joblib import Parallel, delayed
-
-    named = dict(learners) if isinstance(learners, Mapping) else dict(enumerate(learners))
-    if not named:
-        raise ValueError("learners must hold at least one learner.")
-    runs = [
-        _Run(learner, make_engine(learner, features, network, engine, dtype, None, collective))
-        for learner in named.values()
-    ]
-    # The labels must suit the most demanding of the losses.
-    demanding = max((run.learner for run in runs), key=lambda learner: learner.loss.binary)
-    samples = Samples(demanding, features, network, X, y)
-    with Parallel(n_jobs=n_jobs, prefer="threads") as pool, _bar(progress, samples.n_rounds, "sweep") as bar:
-        for X_chunk, y_chunk in samples.chunks():
-            phi = _map_chunk(runs, features, _validate.finite("X", X_chunk), dtype)
-            pool(delayed(run.advance)(phi, y_chunk) for run in runs)
-            bar(len(y_chunk))
-    traces = [run.finish(features, network, dtype) for run in runs]
-    return dict(zip(named, traces, strict=True)) if isinstance(learners, Mapping) else traces
-
-
 def make_engine(
     learner: Learner,
     features: RandomFeatures,
@@ -226,60 +162,23 @@ def make_engine(
         ("features", features, RandomFeatures),
         ("network", network, Network),
     ):
-        if not isinstance(value, kind):
-            raise ValueError(f"{name} must be a laconic {kind.__name__}, got {value!r}.")
+        _validate.instance(name, value, kind, f"a laconic {kind.__name__}")
     _validate.choice("engine", engine, ("auto", "compiled", "reference"))
     _validate.choice("dtype", dtype, ("float64", "float32"))
     from laconic.engine.reference import Reference
 
-    if engine != "reference":
-        from laconic.engine import compiled
-
-        if engine == "compiled" or compiled.supports(learner):
-            return compiled.Compiled(learner, features, network, dtype, state, collective)
+    if engine == "compiled" or (engine == "auto" and compiles(learner)):
+        Compiled = _extras.need("laconic.engine.compiled", "the compiled engine").Compiled
+        return Compiled(learner, features, network, dtype, state, collective)
     return Reference(learner, features, network, dtype, state, collective)
 
 
-class _Run:
-    """One learner of a sweep."""
-
-    def __init__(self, learner: Learner, engine: Engine) -> None:
-        self.learner, self.engine, self.log = learner, engine, Log()
-        self.seconds = 0.0
-        self.ended: Chunk | None = None
-
-    def advance(self, phi: Array, y: Array) -> None:
-        if self.ended is not None:
-            return
-        started = time.perf_counter()
-        chunk = self.engine.advance(phi, y, mapped=True)
-        self.log.append({**chunk.columns, "labels": y[: chunk.n_rounds]})
-        self.seconds += time.perf_counter() - started
-        self.ended = chunk if chunk.ending else None
-
-    def finish(self, features: RandomFeatures, network: Network, dtype: str) -> Trace:
-        trace = make_trace(self.engine, self.learner, features, network, self.log, self.seconds, dtype)
-        if self.ended is None:
-            return trace
-        about = {**trace.about, "diverged": True, "advice": advice(trace, self.learner)}
-        return dataclasses.replace(trace, about=about)
-
-
-def _map_chunk(runs: list[_Run], features: RandomFeatures, X: Array, dtype: str) -> Array:
-    """The features of a chunk, once for all learners: by the compiled map if any of them is compiled."""
-    if all(run.engine.name == "reference" for run in runs):
-        return features(X.astype(dtype, copy=False))
-    from laconic.engine.compiled import map_features
-
-    return map_features(features, X.reshape(-1, X.shape[2]), np.dtype(dtype)).reshape(*X.shape[:2], -1)
-
-
 @contextmanager
-def _bar(show: bool, total: int | None, what: str) -> Iterator[Any]:
+def progress_bar(show: bool, total: int | None, what: str) -> Iterator[Any]:
+    """A function that is told how many rounds are done and, if ``show``, moves a bar by them."""
     if not show:
         yield lambda n: None
         return
-    from tqdm import tqdm
-
+    tqdm = _extras.need("tqdm", "a progress bar").tqdm
     with tqdm(total=total, desc=what, unit=" rounds", unit_scale=True) as bar:
         yield bar.update

@@ -13,7 +13,7 @@ import numpy as np
 
 from laconic.engine.cache import entry
 from laconic.engine.coding import DENSE, add_code_row, code_row, pack_row, range_row, unpack_row
-from laconic.engine.rounds import BAD_INPUT, DIVERGED, FINISHED
+from laconic.engine.endings import BAD_INPUT, DIVERGED, FINISHED
 from laconic.engine.rows import copy_row, dot_row, subtract_row
 from laconic.engine.sincos import project, wave
 from laconic.engine.steps import hear_rows, learn_rows

@@ -10,14 +10,12 @@ import math
 
 from numba import njit
 
+from laconic.engine.endings import DIVERGENCE
 from laconic.engine.rows import add_row, disagree_row, dot_row, mix_row
 from laconic.engine.vectors import jit, load, splat, store, width_of
 
 # A call passes some seventy numbers for its arrays: worth a tenth of a round of five agents, so there is none.
 ladder = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)
-
-# A prediction this many times larger than any label seen so far can only come from a run that diverges.
-DIVERGENCE = 1e3
 
 SQUARED, LOGISTIC, HINGE = range(3)
 LOSSES = {"squared": SQUARED, "logistic": LOGISTIC, "hinge": HINGE}

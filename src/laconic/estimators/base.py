@@ -15,7 +15,7 @@ from laconic._validate import Array
 from laconic.engine import Diverged, stream
 from laconic.engine.compiled import map_features
 from laconic.estimators import dealing, defaults
-from laconic.estimators.solo import Solo, can_learn
+from laconic.estimators.solo import Solo
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
 from laconic.network import Network
@@ -90,7 +90,7 @@ class DecentralizedKernelModel(BaseEstimator):
 
     def _partial_fit(self, X: Array, labels: Array) -> Self:
         n_agents = self.network_.n_agents
-        if len(X) == 1 and n_agents == 1 and can_learn(self.learner_):
+        if len(X) == 1 and n_agents == 1:
             solo = Solo(self.learner_, self.features_, self._current())
             solo.sample[:] = X
             solo.learn(float(labels[0]))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
 from laconic import _validate
+from laconic._worded import ArgumentError
 from laconic.learners import QCODKLA, Learner
 
 #: Starting value and growth of eta, and rho, for each loss. Steps of a squared loss must stay below 1, those of a
@@ -51,7 +53,7 @@ def checked_learner(learner: object, loss: str, *, binary: bool) -> Learner:
         raise ValueError(f"learner must be a laconic learner such as lc.ODKLA(), or None; got {learner!r}.")
     if learner.loss.binary and not binary:
         raise ValueError(f"learner must have a loss for real labels, such as 'squared'; got {learner!r}.")
-    return learner
+    return copy.copy(learner)  # what was fitted stays what it was when ``set_params`` changes the learner
 
 
 def checked_bandwidth(bandwidth: object, n_inputs: int, variance: float) -> float:
@@ -64,5 +66,5 @@ def checked_bandwidth(bandwidth: object, n_inputs: int, variance: float) -> floa
         # Inputs that do not vary say nothing about their scale.
         return float(np.sqrt(n_inputs * (variance if variance > 0 else 1.0) / 2))
     if isinstance(bandwidth, str):
-        raise ValueError(f"bandwidth must be 'scale' or a positive number, got {bandwidth!r}.")
+        raise ArgumentError("bandwidth", f"must be 'scale' or a positive number, got {_validate.shown(bandwidth)}.")
     return _validate.number("bandwidth", bandwidth, above=0)

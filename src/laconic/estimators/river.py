@@ -22,7 +22,7 @@ except ModuleNotFoundError as error:
 from laconic import _validate
 from laconic.estimators import defaults
 from laconic.estimators.records import Records, not_a_number
-from laconic.estimators.solo import Solo, can_learn
+from laconic.estimators.solo import Solo
 from laconic.learners import Learner, Local
 
 __all__ = ["Classifier", "Regressor"]
@@ -48,8 +48,6 @@ class _LoneAgent:
         defaults.checked_bandwidth(bandwidth, 1, 1.0)
         self.bandwidth = bandwidth
         defaults.checked_learner(learner, self._loss, binary=self._binary)
-        if learner is not None and not can_learn(learner):
-            raise ValueError(f"learner must be one that laconic compiles, such as lc.ODKLA(); got {learner!r}.")
         self.learner = learner
         self.seed = _validate.integer("seed", seed, least=0)
         self._agent: Solo | None = None

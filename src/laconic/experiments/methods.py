@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
+from laconic import learners
 from laconic.channel import Censor, Channel, Quantizer
-from laconic.experiments.settings import BITS, METHODS, REGULARIZATION, Setting
-from laconic.learners import DOKL, ODKLA, QCODKLA, RFFDOKL, Learner, Local
+from laconic.experiments.settings import BITS, CENSORED, METHODS, QUANTIZED, REGULARIZATION, Setting
+from laconic.learners import ODKLA, Learner
 
 Steps = dict[str, Any]  # numbers; Any, because they are passed on as keyword arguments of several types
 
@@ -16,37 +18,38 @@ class Method(NamedTuple):
     """A name, the grid of each of its steps, and the learner that given steps make."""
 
     name: str
-    grid: dict[str, tuple[float, ...]]
+    grid: Mapping[str, tuple[float, ...]]
     make: Callable[[Steps], Learner]
 
 
-_RHO = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
-_ETA = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
-_STEP = (0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8)
+def all_methods() -> tuple[str, ...]:
+    """Names of all methods that can be tuned: the paper's, and every other registered learner that has steps."""
+    others = (learner.name for learner in learners.every() if learner.grid and learner.name not in METHODS)
+    return (*METHODS, *others)
+
+
+def learner_of(name: str) -> type[Learner]:
+    """The learner behind a method. C- and Q-ODKLA are ODKLA with one half of QC-ODKLA's channel."""
+    return ODKLA if name in (CENSORED, QUANTIZED) else learners.get(name)
+
+
+def channel_of(name: str, setting: Setting) -> Channel:
+    """The channel that a method's learner is given."""
+    censor = Censor(setting.alpha, setting.beta) if name == CENSORED else None
+    return Channel(censor, Quantizer(BITS) if name == QUANTIZED else None)
 
 
 def methods(setting: Setting, names: tuple[str, ...] = METHODS) -> dict[str, Method]:
     """The algorithms of those names with the set's censoring thresholds."""
-    censor, quantizer = Censor(setting.alpha, setting.beta), Quantizer(BITS)
-    admm: dict[str, tuple[float, ...]] = {"rho": _RHO, "eta": _ETA}
-    gradient: dict[str, tuple[float, ...]] = {"step": _STEP}
-
-    def odkla(channel: Channel) -> Callable[[Steps], Learner]:
-        return lambda steps: ODKLA(**steps, regularization=REGULARIZATION, channel=channel)
-
-    def qc_odkla(steps: Steps) -> Learner:
-        return QCODKLA(**steps, alpha=setting.alpha, beta=setting.beta, bits=BITS, regularization=REGULARIZATION)
-
-    known = {
-        "RFF-DOKL": Method("RFF-DOKL", gradient, lambda steps: RFFDOKL(**steps, regularization=REGULARIZATION)),
-        "DOKL": Method("DOKL", admm, lambda steps: DOKL(**steps, regularization=REGULARIZATION)),
-        "ODKLA": Method("ODKLA", admm, odkla(Channel())),
-        "QC-ODKLA": Method("QC-ODKLA", admm, qc_odkla),
-        "C-ODKLA": Method("C-ODKLA", admm, odkla(Channel(censor=censor))),
-        "Q-ODKLA": Method("Q-ODKLA", admm, odkla(Channel(quantizer=quantizer))),
-        "Local": Method("Local", gradient, lambda steps: Local(**steps, regularization=REGULARIZATION)),
-    }
-    unknown = [name for name in names if name not in known]
+    unknown = [name for name in names if name not in all_methods()]
     if unknown:
-        raise ValueError(f"algorithm must be one of {', '.join(known)}, got {unknown[0]!r}.")
-    return {name: known[name] for name in names}
+        raise ValueError(f"algorithm must be one of {', '.join(all_methods())}, got {unknown[0]!r}.")
+    return {name: Method(name, learner_of(name).grid, partial(_make, name, setting)) for name in names}
+
+
+def _make(name: str, setting: Setting, steps: Steps) -> Learner:
+    """The learner that takes these steps: behind the method's channel, or the one that it makes itself."""
+    learner = learner_of(name)
+    given = {"alpha": setting.alpha, "beta": setting.beta, "bits": BITS, "regularization": REGULARIZATION, **steps}
+    given["channel"] = channel_of(name, setting)
+    return learner(**{argument: value for argument, value in given.items() if argument in learner.arguments()})

@@ -68,7 +68,7 @@ def _number(value: Any) -> Any:
 def _read(path: Path) -> dict[str, Any] | None:
     try:
         kept = json.loads(path.read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return kept if isinstance(kept, dict) and kept.get("version") == __version__ else None
 

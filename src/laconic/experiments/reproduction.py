@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from laconic import _validate, data
+from laconic._worded import ArgumentError
 from laconic.experiments import figures, tables, theory
 from laconic.experiments.batch import batch
 from laconic.experiments.methods import methods
@@ -219,7 +220,7 @@ def _coke(quick: bool) -> dict[str, Any]:
 
 def _setting(name: str) -> Setting:
     if name not in SETTINGS:
-        raise ValueError(f"set must be one of {', '.join(SETTINGS)}, got {name!r}.")
+        raise ArgumentError("set", f"must be one of {', '.join(SETTINGS)}, got {name!r}.")
     return SETTINGS[name]
 
 

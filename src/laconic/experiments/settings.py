@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import final
 
-#: The paper's four algorithms, the two halves of QC-ODKLA's channel, and the baseline that never speaks.
-METHODS = ("RFF-DOKL", "DOKL", "ODKLA", "QC-ODKLA", "C-ODKLA", "Q-ODKLA", "Local")
+from laconic.learners import DOKL, ODKLA, QCODKLA, RFFDOKL, Local
+
+#: The two halves of QC-ODKLA's channel, each on its own: ODKLA that censors, ODKLA that quantizes.
+CENSORED, QUANTIZED = "C-ODKLA", "Q-ODKLA"
+#: The paper's four algorithms, these halves, and the baseline that never speaks.
+METHODS = (RFFDOKL.name, DOKL.name, ODKLA.name, QCODKLA.name, CENSORED, QUANTIZED, Local.name)
 
 N_FREQUENCIES = 50
 REGULARIZATION = 1e-4
@@ -45,7 +49,7 @@ class Setting:
 
 
 def _seconds(rff_dokl: float, dokl: float, odkla: float, qc_odkla: float) -> dict[str, float]:
-    return {"RFF-DOKL": rff_dokl, "DOKL": dokl, "ODKLA": odkla, "QC-ODKLA": qc_odkla}
+    return {RFFDOKL.name: rff_dokl, DOKL.name: dokl, ODKLA.name: odkla, QCODKLA.name: qc_odkla}
 
 
 SETTINGS: dict[str, Setting] = {

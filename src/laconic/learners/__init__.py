@@ -1,9 +1,29 @@
-"""What is learned: one file an algorithm, each a pair of pure functions over rows."""
+"""What is learned: one file an algorithm, each a pair of pure functions over rows; and the registry of all of them."""
 
-from laconic.learners.base import Learner, Sample
+from laconic.learners.base import Kernel, Learner, Sample, Speech
 from laconic.learners.dokl import DOKL
 from laconic.learners.local import Local
 from laconic.learners.odkla import ODKLA, QCODKLA
+from laconic.learners.registry import every, get, normalise, register, unregister, written
 from laconic.learners.rffdokl import RFFDOKL
 
-__all__ = ["DOKL", "ODKLA", "QCODKLA", "RFFDOKL", "Learner", "Local", "Sample"]
+for _learner in (ODKLA, QCODKLA, DOKL, RFFDOKL, Local):
+    register(_learner)
+
+__all__ = [
+    "DOKL",
+    "ODKLA",
+    "QCODKLA",
+    "RFFDOKL",
+    "Kernel",
+    "Learner",
+    "Local",
+    "Sample",
+    "Speech",
+    "every",
+    "get",
+    "normalise",
+    "register",
+    "unregister",
+    "written",
+]

@@ -9,23 +9,31 @@ each round the engine
 
 Predictions are made before all that, from ``state.weights``, by the engine. A learner of one's own is a subclass with
 ``init`` and ``step`` in plain NumPy: see ``docs/own-learner.md`` and ``examples/own_learner.py``.
+
+All that others need to know of a learner it says itself, in its own file: name, way of speaking, steps to tune, usual
+steps, kernel, advice. Nobody asks of what class it is.
+
+How a learner speaks is its ``speech``. ``BROADCAST``: its channel carries its model to all neighbours, as above.
+``NEVER``: it has no channel. ``OWN``: it has messages of its own instead of a broadcast model, and no channel either.
+Nothing carries such messages yet; there is room for them here so that "has no channel" need not mean "is silent".
 """
 
 from __future__ import annotations
 
+import copy
 import inspect
 from abc import ABC, abstractmethod
-from functools import cache
-from typing import Any, ClassVar, NamedTuple
-
-import numpy as np
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, ClassVar, NamedTuple, Self
 
 from laconic import _validate, losses
 from laconic._validate import Array
+from laconic._worded import ArgumentError
 from laconic.channel import Channel
-from laconic.learners import schedules
-from laconic.learners.schedules import Constant, NumberOrSchedule, Schedule
-from laconic.network import Heard
+from laconic.learners import parameters
+from laconic.learners.schedules import Constant, Schedule
+from laconic.network import Heard, Network
 
 
 class Sample(NamedTuple):
@@ -65,6 +73,14 @@ class Kernel(NamedTuple):
     mixing: float = 0.0
 
 
+class Speech(Enum):
+    """How a learner speaks to its neighbours."""
+
+    BROADCAST = "its model, through a channel"
+    NEVER = "not at all"
+    OWN = "in messages of its own"
+
+
 class Learner(ABC):
     """Base of all learners. Subclasses are final: they set their parameters and fill in ``init`` and ``step``.
 
@@ -80,6 +96,11 @@ class Learner(ABC):
 
     #: The algorithm's name in tables and figures, and, in any case and with or without hyphens, wherever one is chosen.
     name: ClassVar[str] = "custom"
+    speech: ClassVar[Speech] = Speech.BROADCAST
+    #: The steps that decide how fast it learns, and for each the values that tuning tries first.
+    grid: ClassVar[Mapping[str, tuple[float, ...]]] = {}
+    #: Arguments with which it computes something else than by default: the battery of checks tries each of them.
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
 
     def __init_subclass__(cls, **options: Any) -> None:
         """A learner that steps in its own way is not what the kernel of its base computes."""
@@ -97,7 +118,7 @@ class Learner(ABC):
         self.regularization = _validate.number("regularization", regularization, least=0)
         self.loss = losses.get(loss)
         if channel is not None and not isinstance(channel, Channel):
-            raise ValueError(f"channel must be a laconic.Channel, got {channel!r}.")
+            raise ArgumentError("channel", f"must be a laconic.Channel, got {_validate.shown(channel)}.")
         self.channel = channel
 
     @abstractmethod
@@ -124,79 +145,70 @@ class Learner(ABC):
         """2 lambda / N: the ridge's gradient is this times theta."""
         return 2.0 * self.regularization / n_agents
 
+    def local_step(self, network: Network) -> float | None:
+        """The step with which Local moves as far as this learner would without neighbours; None if nobody knows."""
+        return None
+
+    def describe(self) -> str:
+        """Its steps, in words."""
+        values = {name: getattr(self, _attribute(name)) for name in self.grid}
+        return ", ".join(f"{name} {value(1) if callable(value) else value:g}" for name, value in values.items())
+
+    # Parameters -------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def arguments(cls) -> tuple[str, ...]:
+        """Names of the constructor's arguments."""
+        return tuple(parameters.arguments(cls))
+
+    @classmethod
+    def usual_steps(cls, loss: losses.Loss) -> dict[str, float]:
+        """Steps that do well with this loss on data scaled to [0, 1]; by default the constructor's own."""
+        defaults = parameters.arguments(cls)
+        return {name: defaults[name] for name in cls.grid if defaults[name] is not inspect.Parameter.empty}
+
     def parameters(self) -> dict[str, Any]:
         """The constructor's arguments and their values."""
-        # ``step`` is the name of the method, so learners keep their step as ``step_size``.
-        return {name: getattr(self, "step_size" if name == "step" else name) for name in _arguments(type(self))}
+        return {name: getattr(self, _attribute(name)) for name in self.arguments()}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor's arguments, as scikit-learn asks for them; ``deep`` adds those of channel and schedules.
+
+        >>> import laconic as lc
+        >>> lc.QCODKLA(rho=0.2, eta=4.0).get_params()["eta"]
+        4.0
+        >>> lc.ODKLA(channel=lc.Channel(lc.Censor(2.0, 0.9))).get_params()["channel__censor__alpha"]
+        2.0
+        """
+        found = {k: v.value if isinstance(v, Constant) else v for k, v in self.parameters().items()}
+        return parameters.flatten(found) if deep else found
+
+    def set_params(self, **changes: Any) -> Self:
+        """Change some arguments, by the names of ``get_params``; all of them are checked as when it was made.
+
+        >>> import laconic as lc
+        >>> learner = lc.ODKLA(channel=lc.Channel(lc.Censor(2.0, 0.9)))
+        >>> learner.set_params(rho=1.0, channel__censor__alpha=3.0).channel.censor
+        Censor(alpha=3.0, beta=0.9)
+        """
+        arguments = parameters.replaced(type(self).__name__, self.get_params(deep=False), changes)
+        made = type(self)(**arguments)  # which may refuse, and then nothing has changed
+        self.__dict__.clear()
+        self.__dict__.update(made.__dict__)
+        return self
+
+    def __sklearn_clone__(self) -> Self:
+        # scikit-learn's own clone wants arguments to be kept as they came; here a number becomes a schedule.
+        return copy.copy(self)
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{name}={value!r}" for name, value in self.parameters().items())
         return f"{type(self).__name__}({arguments})"
 
 
-@cache
-def _arguments(learner: type[Learner]) -> tuple[str, ...]:
-    """Names of the constructor's arguments."""
-    return tuple(name for name in inspect.signature(learner).parameters if name not in ("args", "kwargs"))
-
-
-class ADMMState(NamedTuple):
-    """Models theta and duals gamma, a row an agent."""
-
-    weights: Array
-    duals: Array
-
-
-class ADMM(Learner):
-    """What ODKLA and DOKL share: penalty, proximal weight, and the dual ascent once the neighbours have spoken."""
-
-    def __init__(
-        self,
-        rho: float = 0.5,
-        eta: NumberOrSchedule = 2.0,
-        *,
-        regularization: float = 1e-4,
-        loss: str | losses.Loss = "squared",
-        channel: Channel = Channel(),  # noqa: B008 (immutable)
-    ) -> None:
-        super().__init__(regularization=regularization, loss=loss, channel=channel)
-        self.rho = _validate.number("rho", rho, least=0)
-        self.eta = schedules.get("eta", eta)
-
-    def advice(self) -> str:
-        """Eta + 2 rho d divides every step."""
-        eta = f" (now {self.eta.value:g})" if isinstance(self.eta, Constant) else ""
-        return (
-            "eta + 2 rho d is too small for this data, and its inverse is the step: "
-            f"raise eta{eta} or rho (now {self.rho:g})."
-        )
-
-    def init(self, n_agents: int, n_features: int) -> ADMMState:
-        """theta_1 = gamma_1 = 0."""
-        return ADMMState(np.zeros((n_agents, n_features)), np.zeros((n_agents, n_features)))
-
-    def hear(self, state: ADMMState, heard: Heard) -> ADMMState:
-        """gamma <- gamma + rho sum_j (theta-hat_i - theta-hat_j)   (eq. dec_qcodkla_dual)."""
-        return state._replace(duals=state.duals + self.rho * heard.disagreement)
-
-
-class Gradient(Learner):
-    """What diffusion and Local share: the step along the gradient."""
-
-    def __init__(
-        self,
-        step: NumberOrSchedule = 0.25,
-        *,
-        regularization: float = 1e-4,
-        loss: str | losses.Loss = "squared",
-        channel: Channel | None = None,
-    ) -> None:
-        super().__init__(regularization=regularization, loss=loss, channel=channel)
-        self.step_size = schedules.get("step", step)
-
-    def advice(self) -> str:
-        """The step alone decides."""
-        return "the step is too large for this data; lower step."
+def _attribute(argument: str) -> str:
+    """Where an argument is kept: ``step`` is the name of the method, so learners keep their step as ``step_size``."""
+    return "step_size" if argument == "step" else argument
 
 
 def row_dot(a: Array, b: Array) -> Array:

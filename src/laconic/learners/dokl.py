@@ -7,8 +7,9 @@ from typing import final
 import numpy as np
 
 from laconic._validate import Array
-from laconic.learners.base import ADMM, ADMMState, Kernel, Sample, row_dot
-from laconic.network import Heard
+from laconic.learners.base import Kernel, Sample, row_dot
+from laconic.learners.families import ADMM, ADMMState
+from laconic.network import Heard, Network
 
 
 @final
@@ -40,6 +41,11 @@ class DOKL(ADMM):
     def kernel(self) -> Kernel:
         """ADMM with the exact step."""
         return Kernel("proximal", self.eta, rho=self.rho)
+
+    def local_step(self, network: Network) -> float:
+        """An exact step is as long as a gradient step of 1/(c + curvature), with the largest curvature of the loss."""
+        c = self.eta(1) + 2 * self.rho * network.degrees + self.shrink(network.n_agents)
+        return float(np.mean(1 / (c + self.loss.curvature)))
 
     def step(self, state: ADMMState, sample: Sample, heard: Heard) -> tuple[ADMMState, dict[str, Array]]:
         """The exact minimiser above."""

@@ -8,7 +8,8 @@ import numpy as np
 
 from laconic import losses
 from laconic._validate import Array
-from laconic.learners.base import Gradient, Kernel, Sample, row_dot
+from laconic.learners.base import Kernel, Sample, Speech, row_dot
+from laconic.learners.families import Gradient
 from laconic.learners.rffdokl import DiffusionState
 from laconic.learners.schedules import NumberOrSchedule
 from laconic.network import Heard
@@ -33,6 +34,7 @@ class Local(Gradient):
     """
 
     name = "Local"
+    speech = Speech.NEVER
 
     def __init__(
         self,

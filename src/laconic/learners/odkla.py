@@ -7,7 +7,8 @@ from typing import final
 from laconic import losses
 from laconic._validate import Array
 from laconic.channel import Censor, Channel, Quantizer
-from laconic.learners.base import ADMM, ADMMState, Kernel, Sample, row_dot
+from laconic.learners.base import Kernel, Sample, row_dot
+from laconic.learners.families import ADMM, ADMMState
 from laconic.learners.schedules import NumberOrSchedule
 from laconic.network import Heard
 

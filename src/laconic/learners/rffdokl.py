@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
 from laconic import _validate, losses
 from laconic._validate import Array
 from laconic.channel import Channel
-from laconic.learners.base import Gradient, Kernel, Sample, row_dot
+from laconic.learners.base import Kernel, Sample, row_dot
+from laconic.learners.families import Gradient
 from laconic.learners.schedules import NumberOrSchedule
 from laconic.network import Heard
 
@@ -53,6 +54,7 @@ class RFFDOKL(Gradient):
     """
 
     name = "RFF-DOKL"
+    variants = ({"order": COMBINE_THEN_ADAPT}, {"order": ADAPT_THEN_COMBINE})
 
     def __init__(
         self,
@@ -65,10 +67,15 @@ class RFFDOKL(Gradient):
         channel: Channel = Channel(),  # noqa: B008 (immutable)
     ) -> None:
         super().__init__(step, regularization=regularization, loss=loss, channel=channel)
+        self._mixing_given = mixing
         self.order = _validate.choice("order", order, (COMBINE_THEN_ADAPT, ADAPT_THEN_COMBINE))
         if mixing is None:
             mixing = 1.0 if channel.lossless else _LOSSY_MIXING
         self.mixing = _validate.number("mixing", mixing, above=0)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """As for every learner; a mixing that was not given stays so, since it depends on the channel."""
+        return {**super().get_params(deep), "mixing": self._mixing_given}
 
     def kernel(self) -> Kernel:
         """Diffusion in its order."""

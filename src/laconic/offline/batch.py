@@ -17,6 +17,7 @@ import numpy as np
 
 from laconic import _validate, losses
 from laconic._validate import Array
+from laconic._worded import ArgumentError
 from laconic.features import RandomFeatures
 from laconic.losses import Logistic, Loss, Squared
 from laconic.network import Network
@@ -213,7 +214,7 @@ def _admm(
     n_agents, degrees = network.n_agents, network.degrees[:, None]
     regularization = _validate.number("regularization", regularization, least=0)
     if n_agents == 1 and regularization == 0:
-        raise ValueError("regularization must be larger than 0 for an agent without neighbours.")
+        raise ArgumentError("regularization", "must be larger than 0 for an agent without neighbours.")
     max_iterations = _validate.integer("max_iterations", max_iterations, least=1)
     tolerance = _validate.number("tolerance", tolerance, least=0)
     inputs, labels = checked(X, y, n_agents)
@@ -267,4 +268,4 @@ def _share_of(loss: Loss) -> type[Share]:
         return SquaredShare
     if type(loss) is Logistic:
         return LogisticShare
-    raise ValueError(f"loss must be 'squared' or 'logistic', got {loss!r}.")
+    raise ArgumentError("loss", f"must be 'squared' or 'logistic', got {loss!r}.")

@@ -9,6 +9,7 @@ import numpy as np
 
 from laconic import _validate, losses
 from laconic._validate import Array
+from laconic._worded import ArgumentError
 from laconic.features import RandomFeatures
 from laconic.losses import Hinge, Logistic, Loss, Squared
 
@@ -108,8 +109,8 @@ def _fit(phi: Array, labels: Array, ridge: float, loss: Loss) -> Array:
         return np.asarray(np.linalg.lstsq(gram, phi.T @ labels, rcond=None)[0])
     if type(loss) in (Logistic, Hinge):
         if ridge == 0:
-            raise ValueError(
-                "regularization must be larger than 0 for a classification loss, or theta* may be infinite."
+            raise ArgumentError(
+                "regularization", "must be larger than 0 for a classification loss, or theta* may be infinite."
             )
         if len(np.unique(labels)) < 2:
             raise ValueError("y must hold both -1 and +1 for a classification loss.")

@@ -16,16 +16,19 @@ import numpy as np
 
 from laconic import _validate
 from laconic._validate import Array
-from laconic.engine import Diverged, rounds
+from laconic._worded import Argument, Worded
+from laconic.engine import Diverged
+from laconic.engine.endings import BAD_INPUT, DIVERGED
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
 from laconic.protocol.checkpoint import AgentState, load_checkpoint, write_checkpoint
 from laconic.protocol.dialogue import Alert, Dialogue, Message
+from laconic.protocol.fingerprint import fingerprint
 from laconic.protocol.ledger import Ledger
 from laconic.protocol.messages import Kind, Position
 from laconic.protocol.session import Session
 from laconic.protocol.state import put_state, take_state
-from laconic.protocol.wire import Wire, fingerprint, identity
+from laconic.protocol.wire import Wire, identity
 
 LOCKSTEP, SLOTTED = "lockstep", "slotted"
 _LAST_ROUND = 1 << 47  # half of what a message can say
@@ -89,6 +92,10 @@ class Agent:
     heartbeat : int
         On slots, say "nothing to say" after so many silent rounds, so that a neighbour that missed the last message
         finds out; whoever is not heard for ten rounds more is asked to begin anew.
+    engine : "auto", "compiled" or "reference"
+        How the rounds are computed: by the simulator's kernels, or by the learner's own steps in NumPy, which needs
+        neither numba nor any time to start. Auto takes the kernels where there are. Agents of both kinds understand
+        each other.
     incarnation : int, optional
         64 bits that no other process of this name has; drawn at random if not given, as it should be outside tests.
 
@@ -129,6 +136,7 @@ class Agent:
         clock: str = LOCKSTEP,
         dtype: str = "float64",
         heartbeat: int = 10,
+        engine: str = "auto",
         incarnation: int | None = None,
     ) -> None:
         self.name = _check_name("name", name)
@@ -144,13 +152,12 @@ class Agent:
         inc = secrets.randbits(64) if incarnation is None else incarnation
         inc = _validate.integer("incarnation", inc, least=0, most=(1 << 64) - 1)
         self._speaks = learner.channel is not None
-        ledger = Ledger(features, learner, n_agents, len(degrees), dtype)
+        ledger = Ledger(features, learner, n_agents, len(degrees), dtype, engine)
         lockstep = self.clock == LOCKSTEP
         mark = fingerprint(features, learner, n_agents, ledger.dtype, self.clock)
         wire = Wire(self.name, mark, features.n_features, learner.channel, ledger.dtype, lockstep)
         self._ledger, self._wire = ledger, wire
         self._dialogue = Dialogue(self.name, lockstep, ledger, wire, inc, self.heartbeat)
-        self._message_bits = learner.channel.message_bits(features.n_features) if learner.channel else 0
         self._silent_for = 0
         for index, (other, degree) in enumerate(degrees.items(), 1):
             degree = _validate.integer(f"degree of {other!r}", degree, least=0) or len(degrees)
@@ -224,10 +231,11 @@ class Agent:
         dialogue.warm_start()
         t = dialogue.round + 1
         status, prediction = ledger.learn(label, t)
-        if status == rounds.BAD_INPUT:
+        if status == BAD_INPUT:
             raise _bad_sample()
-        if status == rounds.DIVERGED:
-            raise Diverged(t, None, f"the model of agent {self.name!r} left all bounds; raise eta or lower step.")
+        if status == DIVERGED:
+            lost = f"the model of agent {self.name!r} left all bounds; raise "
+            raise Diverged(t, None, Worded(lost, Argument("eta"), " or lower ", Argument("step"), "."))
         sent, outside, bits = self._speak(t) if self._speaks else self._say_nothing()
         sent = sent and dialogue.degree > 0
         counters = dialogue.counters
@@ -249,11 +257,11 @@ class Agent:
         sent, outside, scale = ledger.speak(t)
         if sent:
             self._silent_for = 0
-            if ledger.dense:
+            if ledger.row.dense:
                 dialogue.begin(Kind.DENSE, self._wire.model(ledger.said(0)))
             else:
-                dialogue.begin(Kind.DIFFERENCE, self._wire.difference(ledger.packed, scale))
-            return True, outside, self._message_bits
+                dialogue.begin(Kind.DIFFERENCE, self._wire.difference(ledger.row.message, scale))
+            return True, outside, ledger.message_bits()
         self._silent_for += 1
         due = dialogue.lockstep or self._silent_for >= self.heartbeat
         if due:

@@ -299,9 +299,11 @@ class Conversation:
             self.send(end, end.pend[1])
 
     def confirm_again(self, end: Session, decide: Decide) -> None:
-        """Confirm a session that is installed, though its decision comes once more."""
+        """Confirm a session that is installed, though its decision comes once more; ask for another if it is void."""
         if end.stage is LIVE and end.origin == _origin(decide):
             self.send(end, Confirm(end.tag))
+        elif decide.echo == (self.inc, self.ctr) or (decide.echo[0] == self.inc and end.stage is LIVE):
+            self.seek(end)
 
     def install_and_confirm(self, end: Session, decide: Decide) -> None:
         """Follower: begin the session."""

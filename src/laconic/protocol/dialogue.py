@@ -97,14 +97,17 @@ class Dialogue(Conversation):
 
     def warm_start(self) -> None:
         """Without memory among others that have one: begin with the median of their models, and in their round."""
-        known = [e for e in self.ends.values() if e.stage is LIVE and e.claim > 0]
+        known = [e for e in self.ends.values() if e.stage is LIVE]
         if known and not self.started:
-            models = np.array([self.ledger.said(e.index) for e in known])
-            self.ledger.begin_with(np.median(models, axis=0))
-            self.tell_whole = True
-            self.counters["recoveries"] += 1
-            if not self.lockstep and not self.round:
-                self.round = self.finished = sorted(e.claim for e in known)[(len(known) - 1) // 2]
+            others = sorted(e.claim for e in known)[(len(known) - 1) // 2]
+            # In lockstep the round has been set by the sessions; on slots a few rounds are not worth it.
+            if self.round > 0 or (not self.lockstep and others > self.apart):
+                models = np.array([self.ledger.said(e.index) for e in known])
+                self.ledger.begin_with(np.median(models, axis=0))
+                self.tell_whole = True
+                self.counters["recoveries"] += 1
+            if not self.lockstep and others > self.apart and not self.round:
+                self.round = self.finished = others
         self.started, self.joining = True, False
 
     def remind(self) -> None:

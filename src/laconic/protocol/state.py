@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from laconic._validate import Array
-from laconic.engine import single
 from laconic.protocol.checkpoint import AgentState
 from laconic.protocol.conversation import COUNT_LIMIT
 from laconic.protocol.dialogue import Dialogue
@@ -27,12 +26,11 @@ _FLAGS = ("intact", "fresh", "counted")
 
 def take_state(dialogue: Dialogue) -> AgentState:
     """The state of an agent: plain values and copies of arrays."""
-    ledger, n = dialogue.ledger, dialogue.ledger.n_features
+    row = dialogue.ledger.row
     arrays = {
-        "weights": ledger.weights.copy(),
-        "duals": ledger.duals.copy(),
-        "pull": ledger.pull.copy(),
-        "said": ledger.rows[single.SAID :, :n].copy(),
+        **{_place(part): np.array(row.part(part)) for part in row.parts},
+        "pull": row.pull,
+        "said": row.replicas.copy(),
         "shares": dialogue.accounts.shares[1:].copy(),
     }
     about = {
@@ -42,7 +40,7 @@ def take_state(dialogue: Dialogue) -> AgentState:
         "round": dialogue.round,
         "finished": dialogue.finished,
         "tell_whole": dialogue.tell_whole,
-        "largest": float(ledger.numbers[single.LARGEST]),
+        "largest": row.largest,
         "neighbours": {name: _describe(dialogue, end) for name, end in dialogue.ends.items()},
     }
     return AgentState(about, arrays)
@@ -80,11 +78,12 @@ def put_state(dialogue: Dialogue, state: AgentState) -> None:
         tell_whole = bool(about["tell_whole"])
     except (KeyError, TypeError, AttributeError, IndexError, Refusal, OverflowError) as error:
         raise ValueError(f"state is not that of an agent: {type(error).__name__}: {error}.") from None
-    ledger = dialogue.ledger
+    row = dialogue.ledger.row
     dialogue.round, dialogue.finished, dialogue.tell_whole = round, finished, tell_whole
-    ledger.numbers[single.LARGEST] = largest
-    ledger.weights[:], ledger.duals[:], ledger.pull[:] = checked["weights"], checked["duals"], checked["pull"]
-    ledger.said(0)[:] = checked["said"][0]
+    row.largest, row.pull = largest, checked["pull"]
+    for part in row.parts:
+        row.put(part, checked[_place(part)])
+    dialogue.ledger.said(0)[:] = checked["said"][0]
     known = list(kept)
     for name, end in ends.items():
         here, row = dialogue.ends[name], known.index(name)
@@ -108,10 +107,9 @@ def _put_end(here: Session, end: Session) -> None:
 
 def _check_arrays(dialogue: Dialogue, arrays: dict[str, Array], n_kept: int) -> dict[str, Array]:
     n, dtype = dialogue.ledger.n_features, dialogue.ledger.dtype
+    row = dialogue.ledger.row
     shapes: dict[str, tuple[tuple[int, ...], Any, float]] = {
-        "weights": ((n,), dtype, np.inf),
-        "duals": ((n,), dtype, np.inf),
-        "pull": ((n,), dtype, np.inf),
+        **{_place(part): (np.shape(row.part(part)), dtype, np.inf) for part in row.parts},
         "said": ((1 + n_kept, n), dtype, MODEL_LIMIT),
         "shares": ((n_kept, n), np.dtype(np.float64), SHARE_LIMIT),
     }
@@ -121,7 +119,15 @@ def _check_arrays(dialogue: Dialogue, arrays: dict[str, Array], n_kept: int) -> 
             raise ValueError(f"state has {name} of shape {array.shape} and type {array.dtype}, not {shape} and {kind}.")
         if not np.isfinite(array).all() or not (np.abs(array) <= limit).all():
             raise ValueError(f"state has {name} that are not finite, or too large.")
+    pull = arrays["pull"]
+    if pull.ndim != 2 or not 1 <= len(pull) <= 2 or pull.shape[1] != n or not np.isfinite(pull).all():
+        raise ValueError(f"state has a pull of shape {pull.shape}, or one that is not finite.")
     return arrays
+
+
+def _place(part: str) -> str:
+    """The name that a part of the learner's state goes by: only its own parts may be called like the protocol's."""
+    return part if part in ("weights", "duals") else f"state.{part}"
 
 
 def _read_end(dialogue: Dialogue, name: str, values: dict[str, Any]) -> Session:

@@ -17,6 +17,7 @@ description for people who write an agent in another language.
     in session  8        tag: its lowest bit is 1 from who follows, 0 from who leads
       statement          varint n; on slots varint label; varint degree; 4 digest; body
         difference       1 bits | 128 if the scale follows; [4 scale, float32]; codes, bit-packed, first in lowest bits
+                         1 zero: a quantizer of one's own; its bytes, 16 n + 1024 at most
         dense, full      1 width of a number, 32 or 64; the model
         silence          nothing: "nothing to say in this round"
       request            varint heard
@@ -36,9 +37,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from laconic._validate import Array
-from laconic.channel import Channel, Quantizer
-from laconic.features import RandomFeatures
-from laconic.learners import Learner
+from laconic.channel import Channel, Quantizer, longest_message
 from laconic.protocol.messages import (
     Call,
     Confirm,
@@ -90,24 +89,6 @@ class Envelope(NamedTuple):
 def identity(name: str) -> int:
     """The number that stands for a name."""
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest(), "little")
-
-
-def fingerprint(
-    features: RandomFeatures, learner: Learner, n_agents: int, dtype: np.dtype[np.float64], clock: str
-) -> int:
-    """A number that differs between agents whose messages would not mean the same to each other."""
-    parameters = {name: _in_full(value) for name, value in learner.parameters().items()}
-    settings = f"{VERSION} {clock} {type(learner).__name__} {parameters} {n_agents} {dtype.name}"
-    digest = hashlib.blake2b(f"{settings} {features.frequencies.shape}".encode(), digest_size=4)
-    digest.update(np.ascontiguousarray(features.frequencies, dtype="<f8").tobytes())
-    return int.from_bytes(digest.digest(), "little")
-
-
-def _in_full(value: object) -> object:
-    """A parameter as text that says all its digits; a schedule by its values, since functions have no other name."""
-    if callable(value) and not isinstance(value, Quantizer):
-        return [float(value(t)) for t in (1, 2, 3, 10, 100, 1000)]
-    return value
 
 
 def _varint(value: int) -> bytes:
@@ -169,13 +150,18 @@ class Wire:
         self._dtype = dtype.newbyteorder("<")
         self._width = 8 * dtype.itemsize
         quantizer = channel.quantizer if channel else None
-        self._bits = quantizer.bits if quantizer else 0
-        self._adaptive = quantizer is not None and quantizer.adaptive
+        self._quantized = quantizer is not None
+        ours = quantizer if type(quantizer) is Quantizer else None
+        self._bits = ours.bits if ours else 0
+        self._adaptive = ours is not None and ours.adaptive
+        self._longest_body = longest_message(n_features) if self._quantized and not ours else None
         self._format = bytes((self._bits | (_SCALE_FOLLOWS if self._adaptive else 0),))
         self._starts = {kind: _START.pack(MAGIC, VERSION << 4 | kind) for kind in Kind}
         self.packed_size = -(-n_features * self._bits // 8)
         # The longest message is an offer; counters take at most seven bytes each.
         self._most = _START.size + _NAMES.size + 3 * 8 + 9 * 7 + 2 + n_features * (dtype.itemsize + 8) + _CHECKSUM.size
+        if self._longest_body is not None:
+            self._most = max(self._most, _LEAST + 3 * 7 + _DIGEST.size + 1 + self._longest_body)
 
     # ----------------------------------------------------------------------------------------------------------------
     # Bodies of statements
@@ -295,11 +281,15 @@ class Wire:
             _end(data, 0)
             return None
         if kind is not Kind.DIFFERENCE:
-            if data[0] != self._width or (kind is Kind.DENSE and self._bits):
+            if data[0] != self._width or (kind is Kind.DENSE and self._quantized):
                 raise Refusal("dimension")
             return 0.0, self._read_vectors(data, 1, False)[0]
-        if data[:1] != self._format or not self._bits:
+        if data[:1] != self._format or not self._quantized:
             raise Refusal("dimension")
+        if self._longest_body is not None:
+            if len(data) - 1 > self._longest_body:
+                raise Refusal("oversized")
+            return 0.0, np.frombuffer(data, dtype=np.uint8, offset=1)
         at, scale = 1, 0.0
         if self._adaptive:
             (scale,) = _SCALE.unpack_from(data, at)

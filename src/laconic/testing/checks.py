@@ -1,6 +1,8 @@
 """Rules that every learner keeps, as a battery to run over one's own: ``lc.checks.check_learner(MyLearner())``.
 
-Each check is a function of a learner that raises AssertionError with a sentence saying what is wrong.
+Each check is a function of a learner that raises AssertionError with a sentence saying what is wrong. What a learner is
+combined with, losses, censors and quantizers, has checks too, and so have data sets: see ``laconic.testing.parts``.
+``every_learner`` finds whatever is registered.
 """
 
 from __future__ import annotations
@@ -11,20 +13,27 @@ from typing import Any
 
 import numpy as np
 
+from laconic import learners, losses
 from laconic._validate import Array
-from laconic.channel import Censor, Channel, Quantizer
+from laconic.channel import CENSORS, QUANTIZERS, Channel
 from laconic.engine import Diverged, simulate
 from laconic.features import RandomFeatures
 from laconic.learners import Learner, Sample
 from laconic.network import Heard, Network
+from laconic.testing.parts import check_censor, check_data_set, check_loss, check_quantizer, require
+
+__all__ = [
+    "CHECKS",
+    "channels",
+    "check_censor",
+    "check_data_set",
+    "check_learner",
+    "check_loss",
+    "check_quantizer",
+    "every_learner",
+]
 
 _ROUNDS, _AGENTS, _INPUTS = 60, 5, 2
-_CHANNELS = {
-    "dense": Channel(),
-    "censored": Channel(censor=Censor(0.5, 0.97)),
-    "quantized": Channel(quantizer=Quantizer(4)),
-    "censored and quantized": Channel(Censor(0.5, 0.97), Quantizer(4)),
-}
 
 Check = Callable[[Learner], None]
 
@@ -41,17 +50,51 @@ def check_learner(learner: Learner) -> None:
         check(learner)
 
 
+def every_learner(loss: str = "squared") -> dict[str, Learner]:
+    """Every registered learner, in each of its variants, with its usual steps for that loss.
+
+    >>> list(every_learner())[:5]
+    ['odkla', 'qc-odkla', 'dokl', 'rff-dokl combine-then-adapt', 'rff-dokl adapt-then-combine']
+    """
+    found = {}
+    for kind in learners.every():
+        for variant in kind.variants:
+            given = {"loss": loss, **kind.usual_steps(losses.get(loss)), **variant}
+            name = " ".join([learners.written(kind), *map(str, variant.values())])
+            found[name] = kind(**{argument: value for argument, value in given.items() if argument in kind.arguments()})
+    return found
+
+
+def channels() -> dict[str, Channel]:
+    """A channel for each registered censor, for each registered quantizer, for both at once, and the lossless one."""
+    both = Channel(CENSORS[0], QUANTIZERS[0])
+    made = [*(Channel(censor=censor) for censor in CENSORS), *(Channel(quantizer=q) for q in QUANTIZERS), both]
+    return {"lossless": Channel()} | {repr(channel): channel for channel in made}
+
+
+def check_parameters(learner: Learner) -> None:
+    """Parameters are kept under the names of their arguments, and make the same learner again."""
+    arguments = learner.arguments()
+    for name in arguments:
+        kept = "step_size" if name == "step" else name
+        require(hasattr(learner, kept), f"the argument {name} must be kept as self.{kept}")
+    again = type(learner)(**learner.get_params(deep=False))
+    require(repr(again) == repr(learner), "its parameters must make the same learner again")
+    for name in (*learner.grid, *learner.usual_steps(learner.loss), *(n for v in learner.variants for n in v)):
+        require(name in arguments, f"{name} is in its grid, usual steps or variants, so it must be an argument")
+
+
 def check_state(learner: Learner) -> None:
     """``init`` gives a NamedTuple of arrays with a row an agent, ``weights`` (n_agents, n_features) among them."""
     state = learner.init(_AGENTS, 8)
-    _require(hasattr(state, "_asdict"), "init must return a NamedTuple, so that its fields can be saved by name")
+    require(hasattr(state, "_asdict"), "init must return a NamedTuple, so that its fields can be saved by name")
     fields = state._asdict()
-    _require("weights" in fields, "the state must have a field 'weights', the models that predict and are sent")
-    _require(np.shape(fields["weights"]) == (_AGENTS, 8), "weights must have shape (n_agents, n_features)")
+    require("weights" in fields, "the state must have a field 'weights', the models that predict and are sent")
+    require(np.shape(fields["weights"]) == (_AGENTS, 8), "weights must have shape (n_agents, n_features)")
     for name, value in fields.items():
-        _require(isinstance(value, np.ndarray), f"state.{name} must be an array")
-        _require(len(value) == _AGENTS, f"state.{name} must have a row for each agent")
-        _require(bool(np.isfinite(value).all()), f"state.{name} must start finite")
+        require(isinstance(value, np.ndarray), f"state.{name} must be an array")
+        require(len(value) == _AGENTS, f"state.{name} must have a row for each agent")
+        require(bool(np.isfinite(value).all()), f"state.{name} must start finite")
 
 
 def check_step_is_pure(learner: Learner) -> None:
@@ -61,14 +104,14 @@ def check_step_is_pure(learner: Learner) -> None:
     moved, info = learner.step(state, sample, heard)
     again, _ = learner.step(state, sample, heard)
     settled = learner.hear(moved, heard)
-    _require(_equal(before, (state, sample, heard)), "step and hear must not change their arguments: copy, then change")
-    _require(_equal(moved, again), "step must give the same answer to the same question: pass generators in the state")
-    _require(_equal(settled, learner.hear(moved, heard)), "hear must give the same answer to the same question")
-    _require(type(moved) is type(state), "step must return a state of the type that init returns")
-    _require(type(settled) is type(state), "hear must return a state of the type that init returns")
-    _require(isinstance(info, dict), "step must return (state, info) with info a dict")
+    require(_equal(before, (state, sample, heard)), "step and hear must not change their arguments: copy, then change")
+    require(_equal(moved, again), "step must give the same answer to the same question: pass generators in the state")
+    require(_equal(settled, learner.hear(moved, heard)), "hear must give the same answer to the same question")
+    require(type(moved) is type(state), "step must return a state of the type that init returns")
+    require(type(settled) is type(state), "hear must return a state of the type that init returns")
+    require(isinstance(info, dict), "step must return (state, info) with info a dict")
     for name, value in info.items():
-        _require(np.shape(value) == (_AGENTS,), f"info[{name!r}] must have one number for each row")
+        require(np.shape(value) == (_AGENTS,), f"info[{name!r}] must have one number for each row")
 
 
 def check_rows_are_agents(learner: Learner) -> None:
@@ -84,7 +127,7 @@ def check_rows_are_agents(learner: Learner) -> None:
         alone = learner.hear(alone, row_heard)
         for name, value in alone._asdict().items():
             close = np.allclose(getattr(together, name)[i : i + 1], value, rtol=1e-12, atol=1e-14)
-            _require(close, f"row {i} of state.{name} must not depend on the other rows")
+            require(close, f"row {i} of state.{name} must not depend on the other rows")
 
 
 def check_order_of_agents(learner: Learner) -> None:
@@ -96,7 +139,7 @@ def check_order_of_agents(learner: Learner) -> None:
     one = simulate(learner, features, network, X, y, engine="reference")
     other = simulate(learner, features, renamed, X[:, order], y[:, order], engine="reference")
     close = np.allclose(one.predictions[:, order], other.predictions, rtol=1e-9, atol=1e-11)
-    _require(close, "permuting the agents must permute the predictions")
+    require(close, "permuting the agents must permute the predictions")
 
 
 def check_resume(learner: Learner) -> None:
@@ -110,7 +153,7 @@ def check_resume(learner: Learner) -> None:
         same = np.array_equal(whole.predictions[half:], rest.predictions) and np.array_equal(
             whole.weights, rest.weights
         )
-        _require(same, f"a resumed run must have the bits of an uninterrupted one ({name} channel)")
+        require(same, f"a resumed run must have the bits of an uninterrupted one ({name} channel)")
 
 
 def check_missing_labels(learner: Learner) -> None:
@@ -124,7 +167,7 @@ def check_missing_labels(learner: Learner) -> None:
             finite = True
         except Diverged:
             finite = False
-        _require(
+        require(
             finite, f"a missing label must leave the state finite: use loss.slope, which is 0 there ({name} channel)"
         )
 
@@ -136,14 +179,14 @@ def check_learning(learner: Learner) -> None:
     for name, variant in _variants(learner):
         trace = simulate(variant, features, network, X, y, engine="reference")
         late = float(learner.loss.value(np.asarray(trace.predictions), y)[-100:].mean())
-        _require(
+        require(
             late < 0.7 * never, f"the loss must fall: {late:.3g} late against {never:.3g} untrained ({name} channel)"
         )
 
 
 def check_engines_agree(learner: Learner) -> None:
     """Where there are compiled kernels, they give the reference's numbers, sends and bits."""
-    from laconic.engine.compiled import supports
+    from laconic.engine.support import supports
 
     features, network, X, y = _stream(learner)
     for name, variant in _variants(learner):
@@ -152,11 +195,13 @@ def check_engines_agree(learner: Learner) -> None:
         slow = simulate(variant, features, network, X, y, engine="reference")
         fast = simulate(variant, features, network, X, y, engine="compiled")
         close = np.allclose(slow.predictions, fast.predictions, rtol=1e-12, atol=1e-12)
-        _require(close, f"the engines must agree ({name} channel)")
-        _require(np.array_equal(slow.sent, fast.sent), f"the engines must send in the same rounds ({name} channel)")
+        require(close, f"the engines must agree ({name} channel)")
+        require(np.array_equal(slow.sent, fast.sent), f"the engines must send in the same rounds ({name} channel)")
+        require(np.array_equal(slow.bits, fast.bits), f"the engines must count the same bits ({name} channel)")
 
 
 CHECKS: tuple[Check, ...] = (
+    check_parameters,
     check_state,
     check_step_is_pure,
     check_rows_are_agents,
@@ -168,21 +213,17 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-def _require(condition: bool, rule: str) -> None:
-    if not condition:
-        raise AssertionError(f"{rule}.")
-
-
 def _variants(learner: Learner) -> Iterator[tuple[str, Learner]]:
     """The learner behind every channel, if it speaks at all."""
     if learner.channel is None:
         yield "no", learner
         return
-    for name, channel in _CHANNELS.items():
+    for name, channel in channels().items():
         variant = copy.copy(learner)
-        variant.channel = channel
-        if hasattr(variant, "mixing"):  # diffusion through a lossy channel takes smaller shares
-            variant.mixing = 1.0 if channel.lossless else 0.5
+        if "channel" in learner.arguments():
+            variant.set_params(channel=channel)
+        else:  # it makes its channel itself
+            variant.channel = channel
         yield name, variant
 
 

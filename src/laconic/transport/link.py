@@ -35,3 +35,10 @@ class Link(Protocol):
 
     def close(self) -> None:
         """Say goodbye to the network and free its resources."""
+
+
+class PublicLink(Link, Protocol):
+    """A link by which people, too, hear of an agent: its predictions and its alerts."""
+
+    def publish(self, suffix: str, payload: bytes) -> None:
+        """Publish for whoever listens to ``suffix``, "prediction" or "alert". Never raises because of the network."""

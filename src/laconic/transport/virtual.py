@@ -1,18 +1,18 @@
 """A network in one process, under the rule of a clock that is only a number: what goes wrong on it goes wrong again.
 
-``VirtualNetwork`` carries the messages of any number of agents, drives them as a real driver would, and lets faults
-befall them. All chance is drawn from one seed, and events happen in the order of virtual time, so a run can be
-repeated to the last bit. Without faults it is a perfect network, and the agents compute what ``lc.simulate`` does.
+``VirtualNetwork`` carries the messages of any number of agents, paces them by the pacer that also runs over zenoh, and
+lets faults befall them. All chance is drawn from one seed, and events happen in the order of virtual time, so a run can
+be repeated to the last bit. Without faults it is a perfect network, and the agents compute what ``lc.simulate`` does.
 
-The parts: a *host* is the machine an agent runs on, with its disk, its clock and its view of who is there; a *fault*
-is something that holds from one moment to another. Times are in virtual seconds.
+The parts: a *host* is the machine an agent runs on, with its disk, its clock and its view of who is there; *wires* lie
+between hosts; a *fault* is something that holds from one moment to another. Times are in virtual seconds.
 """
 
 from __future__ import annotations
 
-import heapq
+import math
 from collections.abc import Callable, Iterable
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
@@ -20,144 +20,67 @@ from laconic._validate import Array
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
 from laconic.network import Network
-from laconic.protocol import Agent, AgentState
-from laconic.transport.faults import Corruption, Crash, Delay, Drop, Duplication, Fault, Partition, Skew, Slow
+from laconic.protocol import Agent, AgentState, Message
+from laconic.protocol.actions import Save, Terms
+from laconic.protocol.pacer import Pacer
+from laconic.protocol.paces import make_pacer
+from laconic.transport.faults import Fault
+from laconic.transport.hosts import Host, Program, VirtualLink
+from laconic.transport.link import Connected, Disconnected, Event, Received
+from laconic.transport.wires import Wires
 
-LATENCY = (0.02, 0.2)  # of a message on a good day
-WORK = 0.05  # seconds that a round takes a host in lockstep
 SLOT = 1.0
-NOTICED = (0.2, 1.5)  # how long it takes to notice that a neighbour is gone, or back
 PATIENCE = 6.0  # how long lockstep waits for a neighbour that is gone
-REMINDER = 1.5  # how long no round has to pass before neighbours are asked again
+WORK = {"lockstep": 0.05, "slotted": 0.6 * SLOT}  # seconds that a round takes: a slow host misses slots
 
 
 @final
-class Host:
-    """The machine that one agent runs on."""
+class Learning:
+    """A program that learns from given streams: the pacer, and a disk that is only bytes."""
 
-    def __init__(self, network: VirtualNetwork, number: int, make: Callable[[], Agent]) -> None:
-        self.network, self.number, self.make = network, number, make
-        self.agent = make()
-        self.name = self.agent.name
-        self.alive, self.starts = True, 0
-        self.disk: bytes | None = None
-        self.view = dict.fromkeys(self.agent.neighbours, True)
-        self.turns = dict.fromkeys(self.agent.neighbours, 0)  # how many times each came or went
-        self.busy = False
-        self.reminded = -1  # the round in which the last reminder was due
-        self.predictions: dict[int, float] = {}
+    def __init__(self, network: VirtualNetwork, number: int, pacer: Pacer, link: VirtualLink) -> None:
+        self.pacer = pacer
+        self._network, self._number, self._link = network, number, link
 
-    def start(self, first: bool = False) -> None:
-        """Begin, or begin again after a crash."""
-        network = self.network
-        self.alive, self.busy = True, False
-        self.starts += 1
-        if not first:
-            self.agent = self.make()
-            if self.disk is not None:
-                self.agent.restore(AgentState.from_bytes(self.disk))
-            self.view = dict.fromkeys(self.agent.neighbours, True)
-            self.agent.rejoin()
-            self.send()
-            for other in self.agent.neighbours:
-                network.after(network.draw(*NOTICED), self.meet, other, self.starts)
-                network.after(PATIENCE, self.miss, other, self.starts, self.turns[other])
-        else:
-            self.send()
-        network.after(REMINDER, self.remind, self.starts)
-        if network.slotted:
-            network.after(SLOT, self.tick, self.starts)
-        else:
-            self.work()
+    def start(self, now: float, offset: float = 0.0) -> None:
+        """Start the driver of this host at ``now``."""
+        self.pacer.start(now, offset)
+        self._do()
 
-    def crash(self, disk: bool) -> None:
-        """Lose everything but, perhaps, the disk."""
-        self.alive = False
-        self.starts += 1
-        if not disk:
-            self.disk = None
+    def feed(self, items: list[Event], now: float) -> None:
+        """Take in what came."""
+        for item in items:
+            match item:
+                case Received(sender, data):
+                    self.pacer.received(data, sender, now)
+                case Connected(name):
+                    self.pacer.connected(name, now)
+                case Disconnected(name):
+                    self.pacer.disconnected(name, now)
 
-    # ----------------------------------------------------------------------------------------------------------------
+    def turn(self, now: float) -> bool:
+        """Do what is due; and a round, if one may begin and its sample is to be had already."""
+        pacer, network = self.pacer, self._network
+        if now >= pacer.deadline:
+            pacer.handle_timer(now)
+        t = pacer.agent.round
+        # On slots everybody has rounds of its own: who is there first goes on, so that the others hear it.
+        had_round = pacer.wants_sample and t < (len(network.y) if network.slotted else network.target)
+        if had_round:
+            info = pacer.learn(network.X[t, self._number], network.y[t, self._number], now)
+            if pacer.failure is not None:
+                raise pacer.failure
+            if info is not None:
+                network.predicted[pacer.agent.name][t] = info.prediction
+        self._do()
+        return had_round
 
-    def receive(self, data: bytes, sender: str) -> None:
-        """A message has arrived."""
-        if self.alive:
-            self.agent.receive(data, sender)
-            self.send()
-            self.work()
-
-    def send(self) -> None:
-        """Put what the agent has to say on the network; what has to be remembered of it is saved before."""
-        if self.agent.must_save:
-            self.disk = self.agent.state().to_bytes()
-        for message in self.agent.outgoing():
-            self.network.carry(self.name, message.to, message.data)
-
-    def work(self) -> None:
-        """In lockstep, begin the next round as soon as it may begin."""
-        network = self.network
-        if not network.slotted and not self.busy and self.agent.ready and self.agent.round < network.target:
-            self.busy = True
-            network.after(WORK * network.slowness(self.name), self.learn, self.starts)
-
-    def tick(self, starts: int) -> None:
-        """On slots, a round a tick; a slow host misses some of them."""
-        if starts != self.starts:
-            return
-        network = self.network
-        slowness = network.slowness(self.name)
-        network.after(SLOT / network.clock_rate(self.name), self.tick, starts)
-        if slowness > 1 and network.draw(0, 1) > 1 / slowness:
-            if self.agent.ready:
-                self.agent.skip_to(self.agent.round + 1)
-                self.send()
-        else:
-            self.learn(starts)
-
-    def learn(self, starts: int) -> None:
-        """Let the agent learn one round, if it may still do so, and send what it says."""
-        network, agent = self.network, self.agent
-        last = len(network.y) if network.slotted else network.target  # on slots others may not be there yet
-        if starts != self.starts or not agent.ready or agent.round >= last:
-            self.busy = False
-            return
-        self.busy = False
-        t = agent.round
-        info = agent.learn(network.X[t, self.number], network.y[t, self.number])
-        self.predictions[t] = info.prediction
-        if agent.round % network.checkpoint_every == 0:
-            self.disk = agent.state().to_bytes()
-        self.send()
-        self.work()
-
-    def remind(self, starts: int) -> None:
-        """Ask again, if no round has passed for a while; messages do not count, others may be asking too."""
-        if starts != self.starts:
-            return
-        self.network.after(REMINDER, self.remind, starts)
-        stands, self.reminded = self.agent.round == self.reminded, self.agent.round
-        if stands and not self.agent.ready:
-            self.agent.remind()
-            self.send()
-            self.work()
-
-    def meet(self, name: str, starts: int) -> None:
-        """Notice that a neighbour is there."""
-        if starts == self.starts and self.network.reachable(self.name, name):
-            self.view[name] = True
-            self.agent.connected(name)
-            self.send()
-            self.work()
-
-    def miss(self, name: str, starts: int, turn: int) -> None:
-        """Notice that a neighbour is gone, and has been since ``turn``."""
-        if starts != self.starts or turn != self.turns[name]:
-            return
-        if self.view[name] and not self.network.reachable(self.name, name):
-            self.view[name] = False
-            self.agent.disconnected(name)
-            self.send()
-            self.work()
+    def _do(self) -> None:
+        for action in self.pacer.actions():
+            if type(action) is Message:
+                self._link.send(action.data, action.to)
+            elif type(action) is Save:
+                self._network.disks[self.pacer.agent.name] = self.pacer.agent.state().to_bytes()
 
 
 @final
@@ -182,6 +105,7 @@ class VirtualNetwork:
     Examples
     --------
     >>> import numpy as np, laconic as lc
+    >>> from laconic.transport.faults import Drop
     >>> features = lc.RandomFeatures.gaussian(n_inputs=2, n_frequencies=8, seed=0)
     >>> X = np.random.default_rng(0).uniform(size=(50, 4, 2))
     >>> y = np.sin(5 * X[..., 0])
@@ -207,165 +131,79 @@ class VirtualNetwork:
         checkpoint_every: int = 5,
         heartbeat: int = 10,
     ) -> None:
-        self.X, self.y = X, y
+        self.X, self.y, self.target = X, y, 0
         self.slotted = clock == "slotted"
-        self.faults = tuple(faults)
-        self.checkpoint_every = checkpoint_every
-        self.now, self.target = 0.0, 0
-        self._random = np.random.default_rng(seed)
-        self._numbers: list[float] = []
-        self._queue: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
-        self._count = 0
-        self.carried = self.lost = self.in_flight = 0
+        self.disks: dict[str, bytes] = {}
+        self.wires = Wires(faults, seed)
+        self.hosts = self.wires.hosts
         self._started = False
+        terms = Terms(PATIENCE, checkpoint_every=checkpoint_every, predictions=0.0, progress=math.inf)
         names = network.names
-        self.hosts: dict[str, Host] = {}
+        self.predicted: dict[str, dict[int, float]] = {name: {} for name in names}
         for i, name in enumerate(names):
-            others = [names[j] for j in network.neighbours[network.starts[i] : network.starts[i + 1]]]
+            others = tuple(names[j] for j in network.neighbours[network.starts[i] : network.starts[i + 1]])
 
-            def make(name: str = name, others: list[str] = others) -> Agent:
-                options: dict[str, Any] = {"clock": clock, "heartbeat": heartbeat}
-                return Agent(name, others, features, learner, n_agents=network.n_agents, **options)
+            def make(name: str = name, others: tuple[str, ...] = others) -> Agent:
+                return Agent(
+                    name, others, features, learner, n_agents=network.n_agents, clock=clock, heartbeat=heartbeat
+                )
 
-            self.hosts[name] = Host(self, i, make)
-        self._arrange_faults()
+            boot = self._boot(i, make, terms)
+            wipe = lambda name=name: self.disks.pop(name, None)  # noqa: E731
+            self.hosts[name] = Host(self.wires, name, others, boot, wipe, WORK[clock])
 
-    def _arrange_faults(self) -> None:
-        for fault in self.faults:
-            if isinstance(fault, Crash):
-                host = self.hosts[fault.host]
-                self.at(fault.start, host.crash, fault.disk)
-                self.at(fault.stop, host.start)
-                self.at(fault.start, self._change_of_view, fault.host)
-                self.at(fault.stop, self._change_of_view, fault.host)
-            elif isinstance(fault, Partition):
-                for name in fault.inside:
-                    self.at(fault.start, self._change_of_view, name)
-                    self.at(fault.stop, self._change_of_view, name)
+    def _boot(self, number: int, make: Callable[[], Agent], terms: Terms) -> Callable[[Host], Program]:
+        def boot(host: Host) -> Program:
+            agent = make()
+            disk = self.disks.get(host.name)
+            if disk is not None:
+                agent.restore(AgentState.from_bytes(disk))
+            return Learning(self, number, make_pacer(agent, terms, SLOT), VirtualLink(host))
 
-    def _change_of_view(self, name: str) -> None:
-        """Let all that have to do with a host notice, in a while, whether they reach it."""
-        for other in self.hosts[name].agent.neighbours:
-            for one, two in ((name, other), (other, name)):
-                host = self.hosts[one]
-                host.turns[two] += 1
-                noticed = self.draw(*NOTICED)
-                if self.reachable(one, two):
-                    self.after(noticed, host.meet, two, host.starts)
-                else:
-                    patience = 0.0 if self.slotted else PATIENCE
-                    self.after(noticed + patience, host.miss, two, host.starts, host.turns[two])
-
-    # ----------------------------------------------------------------------------------------------------------------
-    # Time and chance
-
-    def at(self, time: float, action: Callable[..., None], *arguments: Any) -> None:
-        """Let something happen."""
-        self._count += 1
-        heapq.heappush(self._queue, (time, self._count, action, arguments))
-
-    def after(self, delay: float, action: Callable[..., None], *arguments: Any) -> None:
-        """Let something happen in a while."""
-        self.at(self.now + delay, action, *arguments)
-
-    def draw(self, low: float, high: float) -> float:
-        """A number uniform in [low, high), from the run's one seed."""
-        if not self._numbers:
-            self._numbers = self._random.random(256).tolist()
-        return low + (high - low) * self._numbers.pop()
+        return boot
 
     def run(self, target: int, until: float = float("inf"), limit: float = 1e4) -> None:
         """Let time pass until all agents have finished round ``target`` and all messages have come; or ``until``.
 
         ``limit`` is the virtual time after which an agent that has not got there counts as stuck.
         """
-        if not self._started:
-            self._start()
         self.target = target
+        if not self._started:
+            self._started = True
+            self.wires.start()
         for host in self.hosts.values():
             if host.alive:
-                host.work()
-        while self._queue and self._queue[0][0] <= min(until, limit):
-            if until == float("inf") and self.settled(target):
-                return
-            self.now, _, action, arguments = heapq.heappop(self._queue)
-            action(*arguments)
-        self.now = max(self.now, min(until, limit))
-
-    def _start(self) -> None:
-        self._started = True
-        for host in self.hosts.values():
-            host.start(first=True)
+                host.wake()  # there may be more to learn from
+        patient = until == math.inf
+        self.wires.timeline.run(min(until, limit), lambda: patient and self.settled(target))
 
     def settled(self, target: int) -> bool:
         """Whether all have finished round ``target``, and nothing is under way."""
-        return self.in_flight == 0 and all(
-            host.alive and host.agent.round >= target and host.agent.ready for host in self.hosts.values()
+        return self.wires.in_flight == 0 and all(
+            host.alive and not host.news and host.agent.round >= target and host.agent.ready
+            for host in self.hosts.values()
         )
 
-    # ----------------------------------------------------------------------------------------------------------------
-    # Messages
+    @property
+    def now(self) -> float:
+        """Virtual time."""
+        return self.wires.timeline.now
 
-    def carry(self, sender: str, receiver: str, data: bytes) -> None:
-        """Take a message under way, if the faults of the moment let it."""
-        copies = 1
-        latency = self.draw(*LATENCY)
-        for fault in self.faults:
-            if not fault.start <= self.now < fault.stop:
-                continue
-            if isinstance(fault, Drop) and self.draw(0, 1) < fault.share:
-                copies = 0
-            elif isinstance(fault, Delay):
-                latency += self.draw(0, fault.most)
-            elif isinstance(fault, Duplication) and self.draw(0, 1) < fault.share:
-                copies *= 2
-            elif isinstance(fault, Corruption) and self.draw(0, 1) < fault.share:
-                data = self._corrupt(data)
-        self.carried += 1
-        self.lost += copies == 0
-        for copy in range(copies):
-            self.in_flight += 1
-            self.after(latency + copy * self.draw(0, 1), self._deliver, sender, receiver, data)
+    @property
+    def carried(self) -> int:
+        """Messages sent so far."""
+        return self.wires.carried
 
-    def _deliver(self, sender: str, receiver: str, data: bytes) -> None:
-        self.in_flight -= 1
-        if self.reachable(sender, receiver, dead_senders=True):
-            self.hosts[receiver].receive(data, sender)
-
-    def _corrupt(self, data: bytes) -> bytes:
-        if self.draw(0, 1) < 0.3 or not data:
-            return data[: int(self.draw(0, len(data)))]
-        spoiled = bytearray(data)
-        spoiled[int(self.draw(0, len(data)))] ^= 1 << int(self.draw(0, 8))
-        return bytes(spoiled)
-
-    def reachable(self, one: str, two: str, dead_senders: bool = False) -> bool:
-        """Whether ``two`` can hear ``one`` now."""
-        if not self.hosts[two].alive or not (dead_senders or self.hosts[one].alive):
-            return False
-        return not any(
-            isinstance(fault, Partition)
-            and fault.start <= self.now < fault.stop
-            and (one in fault.inside) != (two in fault.inside)
-            for fault in self.faults
-        )
-
-    def slowness(self, name: str) -> float:
-        """How many times as long as usual a host takes now."""
-        return max([1.0, *(f.factor for f in self.faults if isinstance(f, Slow) and self._holds(f, name))])
-
-    def clock_rate(self, name: str) -> float:
-        """How much too fast a host's clock runs now."""
-        return max([1.0, *(f.rate for f in self.faults if isinstance(f, Skew) and self._holds(f, name))])
-
-    def _holds(self, fault: Slow | Skew, name: str) -> bool:
-        return fault.host == name and fault.start <= self.now < fault.stop
+    @property
+    def lost(self) -> int:
+        """Messages that a fault took."""
+        return self.wires.lost
 
     def predictions(self) -> Array:
         """What was predicted, (T, N); NaN where an agent had no such round."""
         table = np.full((self.target, len(self.hosts)), np.nan)
-        for i, host in enumerate(self.hosts.values()):
-            for t, prediction in host.predictions.items():
+        for i, name in enumerate(self.hosts):
+            for t, prediction in self.predicted[name].items():
                 if t < self.target:
                     table[t, i] = prediction
         return table

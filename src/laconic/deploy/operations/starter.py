@@ -6,13 +6,17 @@ import textwrap
 
 import numpy as np
 
-from laconic import _validate
+from laconic import _validate, learners
+from laconic.deploy.settings.learning import own_keys
+from laconic.features import KERNELS
+from laconic.losses import LOSSES
 
 _ROOMS = ("kitchen", "hall", "study", "bedroom", "cellar", "attic", "garage", "garden", "porch", "bath")
 _FIRST_PORT = 7450  # 7447 is where a zenoh router would listen
 _MOST_AGENTS = 1000
 _ROWS = 1000
 _NOISE = 0.02
+_WIDTH, _REMARKS = 120, 27  # columns of the file, and the column where its remarks begin
 
 _SITE = """\
 # A site: agents that learn one model together. Start them all here with
@@ -33,7 +37,7 @@ checkpoint = "state"       # folder where agents save their state; without it, n
 checkpoint_every = 100     # rounds
 
 [model]                    # all agents draw the same random features from the seed
-kernel = "gaussian"        # or "laplacian", "matern"
+kernel = "gaussian"        # or {kernels}
 n_inputs = 2
 n_frequencies = 50         # a model has twice as many numbers
 bandwidth = 0.3            # distance within which inputs resemble each other; scale your inputs to about [0, 1]
@@ -41,13 +45,13 @@ seed = 1
 dtype = "float64"          # or "float32"
 
 [learner]
-algorithm = "qcodkla"      # or "odkla", "dokl" (rho, eta), "rffdokl" (step, order), "local" (step, never speaks)
+{algorithms}
 rho = 0.5                  # how strongly neighbours are pulled together
 eta = 2.0                  # larger: smaller, safer steps
 regularization = 1e-5
-loss = "squared"           # "logistic", "hinge": labels are -1 and +1
+loss = "squared"           # {losses}
 
-[channel]                  # what is said; leave out alpha and beta, or bits, with any learner but qcodkla, to say all
+[channel]                  # what is said; leave out alpha and beta, or bits, with any learner but {usual}, to say all
 alpha = 0.3                # silent while the model has moved less than alpha * beta^round since it was last sent
 beta = 0.999               # 1 keeps the threshold for ever
 bits = 3                   # for each number of a message
@@ -135,11 +139,38 @@ def settings(n_agents: int, file: str = "site.toml", secure: bool = False) -> st
     )
     return _SITE.format(
         file=file,
+        **_choices(),
         first=names[0],
         edges="\n".join(f"  {line.replace(',_', ', ')}" for line in lines),
         security=(_SECURITY if secure else _NO_SECURITY).format(file=file),
         agents=agents.rstrip(),
     )
+
+
+def _choices() -> dict[str, str]:
+    """What can be chosen by name, as remarks beside what is chosen."""
+    usual = learners.written(learners.QCODKLA)
+    keys: dict[str, list[str]] = {}
+    for learner in learners.every():
+        if learner is not learners.QCODKLA:
+            silent = (", never speaks") * (learner.speech is learners.Speech.NEVER)
+            keys.setdefault(", ".join(own_keys(learner)) + silent, []).append(f'"{learners.written(learner)}"')
+    others = ", ".join(f"{', '.join(names)} ({takes})" for takes, names in keys.items())
+    numbers, classes = ([f'"{n}"' for n, loss in LOSSES.items() if loss.binary == b] for b in (False, True))
+    return {
+        "usual": usual,
+        "algorithms": _remarked(
+            f'algorithm = "{usual}"', f'or {others}, or a class of your own: "package.module:Class"'
+        ),
+        "kernels": ", ".join(f'"{kernel}"' for kernel in list(KERNELS)[1:]),
+        "losses": "; ".join([*numbers[1:], f"{', '.join(classes)}: labels are -1 and +1"]),
+    }
+
+
+def _remarked(line: str, remark: str) -> str:
+    """A line of settings and a remark beside it, on as many lines as it takes."""
+    first, *rest = textwrap.wrap(remark, _WIDTH - _REMARKS - 2, break_long_words=False, break_on_hyphens=False)
+    return "\n".join([f"{line:<{_REMARKS}}# {first}", *(f"{'':<{_REMARKS}}# {more}" for more in rest)])
 
 
 def samples(n_agents: int, n_rows: int = _ROWS) -> dict[str, str]:

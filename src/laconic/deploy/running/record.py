@@ -1,14 +1,16 @@
-"""What one agent of a site did, as a file to compare a run with ``lc.simulate``."""
+"""What one agent of a site did, as a file: a trace of one agent, to be read by ``lc.Trace.load``."""
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import final
 
 import numpy as np
 
-from laconic._files import written_whole
+from laconic import _tracefile
+from laconic._validate import Array
 from laconic.protocol import Agent, Info
 
 
@@ -16,42 +18,77 @@ from laconic.protocol import Agent, Info
 class Record:
     """Gathers the rounds of an agent and writes them, with the state it ended in, to an ``.npz`` file.
 
-    The file holds ``rounds``, ``predictions``, ``sent`` and ``bits``, an entry a round; ``weights``, ``broadcast`` and,
-    if the learner has them, ``duals``; and for the neighbours in the order of ``neighbours``: ``replicas``, a row each,
-    and ``heard``, how far each was heard as (life, sequence, round).
+    ``lc.Trace.load`` reads it as a trace of one agent, to be compared with ``lc.simulate``. An agent alone agrees with
+    itself, so ``consensus_error`` is zero; ``energy`` and ``replica_error`` are known of the last round only, and NaN
+    before. In ``trace.info``: ``rounds``, since on slots an agent may sleep through some; ``bits``; ``position``, how
+    far it has come as (life, sequence, round); and for the neighbours in the order of ``neighbours``: ``replicas``, a
+    row each, and ``heard``, how far each was heard as (life, sequence, round).
+
+    For those who read the file by ``np.load``: all of that has its name in there, without the axis of agents, and so
+    have ``weights``, ``broadcast`` and, if the learner has them, ``duals``.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._rounds: list[int] = []
-        self._predictions: list[float] = []
-        self._sent: list[bool] = []
-        self._bits: list[int] = []
+        self._infos: list[Info] = []
+        self._started = time.perf_counter()
         if not path.parent.is_dir():
             raise ValueError(f"--trace must name a file in a folder that exists, got {str(path)!r}.")
 
     def add(self, info: Info) -> None:
-        """A round is over."""
-        self._rounds.append(info.round)
-        self._predictions.append(info.prediction)
-        self._sent.append(info.sent)
-        self._bits.append(info.bits)
+        """Keep what a round was; it is over."""
+        self._infos.append(info)
 
     def write(self, agent: Agent) -> None:
         """Write the file, whole or not at all."""
-        arrays = {
-            "rounds": np.array(self._rounds, dtype=np.int64),
-            "predictions": np.array(self._predictions),
-            "sent": np.array(self._sent, dtype=bool),
-            "bits": np.array(self._bits, dtype=np.int64),
-            "weights": agent.weights,
-            "broadcast": agent.broadcast,
+        infos = self._infos
+        columns = {
+            "predictions": np.array([[info.prediction] for info in infos], dtype=float).reshape(-1, 1),
+            "labels": np.array([[info.label] for info in infos], dtype=float).reshape(-1, 1),
+            "sent": np.array([[info.sent] for info in infos], dtype=bool).reshape(-1, 1),
+            "saturated": np.array([[info.saturated] for info in infos], dtype=float).reshape(-1, 1),
+            "consensus_error": np.zeros(len(infos)),
+            "energy": _known_at_the_end(len(infos), _square(agent.weights)),
+            "replica_error": _known_at_the_end(len(infos), _square(agent.weights - agent.broadcast) ** 0.5),
+            "degrees": np.array([len(agent.neighbours)], dtype=np.int64),
+        }
+        known = {
+            "rounds": np.array([info.round for info in infos], dtype=np.int64),
+            "bits": np.array([info.bits for info in infos], dtype=np.int64),
             "neighbours": np.array(agent.neighbours, dtype=str),
             "replicas": np.array([agent.replica(name) for name in agent.neighbours]),
             "heard": np.array([agent.heard(name) for name in agent.neighbours], dtype=np.int64),
-            "spoken": np.array([agent.position(name) for name in agent.neighbours], dtype=np.int64),
+            "position": np.array([agent.position(name) for name in agent.neighbours], dtype=np.int64),
         }
+        learner, features = agent.learner, agent.features
+        state = {"weights": agent.weights[None]}
         with suppress(AttributeError):  # not every learner has them
-            arrays["duals"] = agent.duals
-        with written_whole(self.path) as file:
-            np.savez(file, allow_pickle=False, **arrays)
+            state["duals"] = agent.duals[None]
+        about = {
+            "name": learner.name,
+            "learner": repr(learner),
+            "loss": learner.loss.name,
+            "regularization": learner.regularization,
+            "features": repr(features),
+            "network": repr(agent),
+            "message_bits": learner.channel.message_bits(features.n_features) if learner.channel else 0,
+            "energy_before": 0.0 if infos and infos[0].round == 1 else float("nan"),
+            "engine": "agent",
+            "dtype": agent.weights.dtype.name,
+            "seconds": time.perf_counter() - self._started,
+            "agent": agent.name,
+            "clock": agent.clock,
+            "rounds": len(infos),
+        }
+        content = _tracefile.Content(columns, known, about, agent.round, state, agent.broadcast[None])
+        _tracefile.write(self.path, content, agent=True)
+
+
+def _square(row: Array) -> float:
+    return float((row.astype(np.float64) ** 2).sum())
+
+
+def _known_at_the_end(n_rounds: int, last: float) -> Array:
+    column = np.full(n_rounds, np.nan)
+    column[-1:] = last
+    return column

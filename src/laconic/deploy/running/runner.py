@@ -6,29 +6,41 @@ import logging
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 
-from laconic.deploy.running.driver import Driver, Lockstep, Slotted, Terms
+from laconic.deploy.running.driver import SAMPLES, Driver, Recorder
 from laconic.deploy.running.exits import DIVERGED, ENDED, heard
 from laconic.deploy.running.inbox import Inbox
 from laconic.deploy.running.metrics import Server, Tally
+from laconic.deploy.running.outlet import Outlet
 from laconic.deploy.running.record import Record
 from laconic.deploy.settings.site import Site
 from laconic.deploy.settings.sources import ZenohSettings
+from laconic.deploy.sources.base import Source
 from laconic.engine import Diverged
+from laconic.engine.compiling import when_compiling
 from laconic.protocol import Agent
+from laconic.protocol.actions import Terms
 from laconic.protocol.checkpoint import read_checkpoint
-from laconic.transport.link import Event
+from laconic.protocol.paces import make_pacer
+from laconic.transport.link import Event, PublicLink
 from laconic.transport.zenoh import Security, ZenohLink
 
-_SLOW = 3.0  # seconds of silence after which one wonders
 _HEARTBEAT = 10.0  # seconds of silence on slots after which an agent says that it is
 
 _log = logging.getLogger(__name__)
+
+
+class SiteLink(PublicLink, Protocol):
+    """A link to the agents of a site; ``session`` is what sources that listen on the same network need."""
+
+    session: Any
 
 
 def run_agent(
@@ -66,31 +78,20 @@ def run_agent(
     int
         An exit code: 0 if the samples ended, 3 if it diverged, 128 and the number of the signal that stopped it.
     """
-    settings = site.agent(name)
     record = None if trace is None else Record(trace)
     news = Inbox() if news is None else news
-    tally = Tally()
     agent = make_agent(site, name)
-    _restore(agent, site)
+    restore(agent, site)
     warm(site)
-    terms = Terms(site.patience, rounds, site.checkpoint_path(name), site.checkpoint_every, predictions, progress)
     with ExitStack() as stack:
         stack.enter_context(heard(news.put))
         if supervised:
             _watch_parent(news)
-        if settings.metrics_port is not None:
-            server = Server(name, tally, lambda: agent.counters, settings.metrics_port)
-            stack.callback(server.close)
-        link = open_link(site, name, news.put)
-        stack.callback(link.close)
-        source = site.source(name, link.session)
-        stack.callback(source.close)
-        parts = (agent, link, source, news, link.publish, tally, terms, record)
-        driver: Driver
-        driver = Lockstep(*parts) if site.clock == "lockstep" else Slotted(*parts, slot=site.slot)
+        terms = terms_of(site, rounds, predictions, progress)
+        driver = assemble(stack, site, agent, terms, news.put, recorder=record)
         _log.info("started", extra={"agent": name, "round": agent.round, "pid": os.getpid()})
         try:
-            stopped = driver.run()
+            stopped = driver.run(news)
         except Diverged:
             return DIVERGED
         finally:
@@ -98,6 +99,12 @@ def run_agent(
                 record.write(agent)
         _log.info("stopped", extra={"agent": name, "round": agent.round, "signal": stopped})
     return ENDED if stopped is None else 128 + stopped
+
+
+def terms_of(site: Site, rounds: int | None = None, predictions: float = 10.0, progress: float = 10.0) -> Terms:
+    """The terms on which the agents of a site run."""
+    every = None if site.checkpoint is None else site.checkpoint_every
+    return Terms(site.patience, rounds, every, predictions, progress)
 
 
 def make_agent(site: Site, name: str) -> Agent:
@@ -136,19 +143,60 @@ def open_link(site: Site, name: str, deliver: Callable[[Event], None]) -> ZenohL
     )
 
 
+def open_source(site: Site, name: str, link: SiteLink) -> Source:
+    """The agent's source of samples, not yet started."""
+    return site.source(name, link.session)
+
+
+def assemble(
+    stack: ExitStack,
+    site: Site,
+    agent: Agent,
+    terms: Terms,
+    deliver: Callable[[Any], None],
+    *,
+    open_link: Callable[[Site, str, Callable[[Any], None]], SiteLink] = open_link,
+    open_source: Callable[[Site, str, SiteLink], Source] = open_source,
+    recorder: Recorder | None = None,
+    wall: Callable[[], float] = time.time,
+) -> Driver:
+    """Put the parts of an agent together, ready to be driven; closing ``stack`` takes them apart.
+
+    Parameters
+    ----------
+    stack : ExitStack
+    site : Site
+    agent : Agent
+    terms : Terms
+    deliver : callable
+        Where news go to: what the link brings, and ``SAMPLES``.
+    open_link, open_source : callables
+        What connects the agent with others, and with its samples: over zenoh and by threads, unless told otherwise.
+    recorder : Recorder, optional
+    wall : callable
+        The time of day.
+    """
+    name, tally = agent.name, Tally()
+    port = site.agent(name).metrics_port
+    if port is not None:
+        server = Server(name, tally, lambda: agent.counters, port)
+        stack.callback(server.close)
+    link = open_link(site, name, deliver)
+    stack.callback(link.close)
+    source = open_source(site, name, link)
+    stack.callback(source.close)
+    outlet = Outlet(agent, link, source, lambda: deliver(SAMPLES), tally, site.checkpoint_path(name), wall)
+    return Driver(make_pacer(agent, terms, site.slot), outlet, recorder)
+
+
 def warm(site: Site) -> None:
     """Load, or once for each installation compile, all that a round needs, so that the first one is not late.
 
     Two agents of this site's kind talk to each other, here and now.
     """
-    note = {"why": "the first start of an installation compiles for a while"}
-    patience = threading.Timer(_SLOW, _log.info, ["prepares"], {"extra": note})
-    patience.daemon = True
-    patience.start()
-    try:
+    why = {"why": "the first start of an installation compiles for a while"}
+    with when_compiling(lambda: _log.info("prepares", extra=why)):
         _rehearse(site)
-    finally:
-        patience.cancel()
 
 
 def _rehearse(site: Site) -> None:
@@ -166,7 +214,7 @@ def _rehearse(site: Site) -> None:
                 receiver.receive(message.data)
 
 
-def _restore(agent: Agent, site: Site) -> None:
+def restore(agent: Agent, site: Site) -> None:
     """Go on from the checkpoint, if there is a good one; if it cannot be read, the neighbours are the backup."""
     path = site.checkpoint_path(agent.name)
     if path is None:

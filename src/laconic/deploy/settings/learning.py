@@ -5,27 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, final
 
+from laconic import learners, losses
 from laconic.channel import Censor, Channel, Quantizer
 from laconic.deploy.settings.sections import Section
-from laconic.features import RandomFeatures
-from laconic.learners import DOKL, ODKLA, QCODKLA, RFFDOKL, Learner, Local
+from laconic.features import KERNELS, RandomFeatures
+from laconic.learners import QCODKLA, Learner, Speech, parameters
 
-KERNELS = ("gaussian", "laplacian", "matern")
 DTYPES = ("float64", "float32")
-LOSSES = ("squared", "logistic", "hinge")
 
 _COMMON = ("regularization", "loss")
-#: The learners by their names in a file, and the keys that each of them heeds.
-_ALGORITHMS: dict[str, tuple[type[Learner], tuple[str, ...]]] = {
-    "odkla": (ODKLA, ("rho", "eta")),
-    "qcodkla": (QCODKLA, ("rho", "eta")),
-    "dokl": (DOKL, ("rho", "eta")),
-    "rffdokl": (RFFDOKL, ("step", "order", "mixing")),
-    "local": (Local, ("step",)),
-}
-_STEPS = ("rho", "eta", "step", "order", "mixing")
 _CENSOR, _QUANTIZER = ("alpha", "beta"), ("bits", "range", "rounding")
-_BITS = 3
+_USUAL = learners.written(QCODKLA)
 _MOST_INPUTS, _MOST_FREQUENCIES, _MOST_NUMBERS = 100_000, 1_000_000, 100_000_000
 
 
@@ -44,12 +34,10 @@ class Model:
 
     def features(self) -> RandomFeatures:
         """Draw the frequencies, the same for everybody who has the same settings."""
-        make: Any = getattr(RandomFeatures, self.kernel)
         extra = {} if self.nu is None else {"nu": self.nu}
-        drawn: RandomFeatures = make(
+        return KERNELS[self.kernel](
             self.n_inputs, self.n_frequencies, bandwidth=self.bandwidth, seed=self.seed, **extra
         )
-        return drawn
 
 
 @final
@@ -62,14 +50,12 @@ class Learning:
 
     def learner(self) -> Learner:
         """Make the learner, a new one at each call."""
-        make: Any = _ALGORITHMS[self.algorithm][0]
-        made: Learner = make(**dict(self.arguments))
-        return made
+        return learners.get(self.algorithm)(**dict(self.arguments))
 
 
 def read_model(table: Section) -> Model:
     """The feature map that ``[model]`` describes."""
-    kernel = table.choice("kernel", KERNELS, "gaussian")
+    kernel = table.choice("kernel", tuple(KERNELS), "gaussian")
     n_inputs = table.integer("n_inputs", least=1, most=_MOST_INPUTS)
     n_frequencies = table.integer("n_frequencies", 50, least=1, most=_MOST_FREQUENCIES)
     if n_inputs * n_frequencies > _MOST_NUMBERS:
@@ -86,41 +72,69 @@ def read_model(table: Section) -> Model:
 
 def read_learning(table: Section, channel: Section) -> Learning:
     """The learner that ``[learner]`` describes, behind the channel of ``[channel]``."""
-    if isinstance(table.values.get("algorithm"), str):
-        # QC-ODKLA, qc_odkla and qcodkla are one.
-        table.values["algorithm"] = table.values["algorithm"].lower().replace("-", "").replace("_", "")
-    algorithm = table.choice("algorithm", tuple(_ALGORITHMS), "qcodkla")
-    heeded = _ALGORITHMS[algorithm][1]
-    for key in _STEPS:
-        if key in table and key not in heeded:
-            raise table.wrong(f"{key} is not for {algorithm}, which takes {', '.join(heeded + _COMMON)}.")
+    kind, algorithm = _read_algorithm(table)
+    heeded = own_keys(kind)
+    others = {key for learner in learners.every() for key in own_keys(learner)}
+    for key in sorted(others - set(heeded)):
+        if key in table:
+            raise table.wrong(f"{key} is not for {algorithm}, which takes {', '.join((*heeded, *_COMMON))}.")
     arguments = {key: table.take(key) for key in heeded if key in table}
-    arguments |= {
+    common = {
         "regularization": table.number("regularization", 1e-4, least=0),
-        "loss": table.choice("loss", LOSSES, "squared"),
+        "loss": table.choice("loss", tuple(losses.LOSSES), "squared"),
     }
+    for key, value in common.items():
+        if key in kind.arguments():
+            arguments[key] = value
+        elif key in table:
+            raise table.wrong(f"{key} is not for {algorithm}, which has its own.")
     table.end(elsewhere=heeded)
-    arguments |= _channel_arguments(channel, algorithm)
+    arguments |= _channel_arguments(channel, kind)
     learning = Learning(algorithm, tuple(arguments.items()))
     with table.blame():
         learning.learner()
     return learning
 
 
-def _channel_arguments(table: Section, algorithm: str) -> dict[str, Any]:
+def _read_algorithm(table: Section) -> tuple[type[Learner], str]:
+    """The learner that ``algorithm`` names, or the class of one's own that it says where to find; and its name."""
+    given = table.values.get("algorithm")
+    if isinstance(given, str) and ":" in given:
+        path = table.take("algorithm")
+        with table.blame():
+            return learners.get(path), path
+    known = {learners.normalise(learner.name): learner for learner in learners.every()}
+    if isinstance(given, str) and learners.normalise(given) in known:
+        table.values["algorithm"] = learners.written(known[learners.normalise(given)])
+    name = table.choice("algorithm", [learners.written(learner) for learner in known.values()], _USUAL)
+    return learners.get(name), name
+
+
+def own_keys(learner: type[Learner]) -> tuple[str, ...]:
+    """The keys of ``[learner]`` that belong to this learner alone: its arguments that are not the channel's."""
+    elsewhere = (*_COMMON, *_CENSOR, *_QUANTIZER, "channel")
+    return tuple(name for name in learner.arguments() if name not in elsewhere)
+
+
+def _channel_arguments(table: Section, learner: type[Learner]) -> dict[str, Any]:
     given = {key: table.take(key) for key in (*_CENSOR, *_QUANTIZER) if key in table}
     table.end(elsewhere=(*_CENSOR, *_QUANTIZER))
     if "range" in given and isinstance(given["range"], list):
         given["range"] = tuple(given["range"])
-    if algorithm == "local":
+    if learner.speech is Speech.NEVER:
         if given:
-            raise table.wrong("must be empty or absent with the algorithm local, which never speaks.")
+            name = learners.written(learner)
+            raise table.wrong(f"must be empty or absent with the algorithm {name}, which never speaks.")
         return {}
-    if algorithm == "qcodkla":  # it has defaults of its own for what is not said
-        given = {"alpha": 4.0, "beta": 0.99, "bits": _BITS, **given}
+    if "channel" not in learner.arguments():  # it has defaults of its own for what is not said
+        own = parameters.arguments(learner)
+        foreign = [key for key in given if key not in own]
+        if foreign:
+            raise table.wrong(f"{foreign[0]} is not for {learners.written(learner)}.")
+        given = {key: own[key] for key in (*_CENSOR, "bits") if key in own} | given
     with table.blame():
         made = _make_channel(given)
-    return given if algorithm == "qcodkla" else {"channel": made}
+    return {"channel": made} if "channel" in learner.arguments() else given
 
 
 def _make_channel(given: dict[str, Any]) -> Channel:

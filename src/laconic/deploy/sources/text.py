@@ -171,6 +171,11 @@ class FileSource(TextSource):
         self._stop = threading.Event()
 
     def _open(self, skip: int) -> None:
+        self.prepare(skip)
+        self._begin()
+
+    def prepare(self, skip: int) -> Iterator[Reading]:
+        """Open the file and refuse what is none; all its samples but the first ``skip``, each when it is due."""
         if self.path.exists() and not self.path.is_file():
             raise ValueError(f"{self.path} must be a file to replay; a pipe is read from standard input.")
         self._file = self.path.open("rb")
@@ -180,7 +185,7 @@ class FileSource(TextSource):
             self._file.close()
             raise
         self._skip = skip
-        self._begin()
+        return self._samples()
 
     def _check_header(self, file: BinaryIO) -> None:
         """Refuse at once a table that lacks a column that was asked for."""

@@ -1,0 +1,93 @@
+"""Where what a pacer says is done: messages are sent, predictions and alerts published, lines logged, states saved."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, final
+
+from laconic.deploy.running.metrics import Tally
+from laconic.deploy.sources.base import Source
+from laconic.protocol import Agent, Message
+from laconic.protocol.actions import Action, Alert, Begin, Note, Predicted, Progress, Save
+from laconic.transport.link import PublicLink
+
+_log = logging.getLogger(__name__)
+
+
+@final
+class Outlet:
+    """Does what a pacer says.
+
+    Parameters
+    ----------
+    agent : Agent
+    link : PublicLink
+    source : Source
+        Not yet started: that has to wait until the agent knows which samples it has learned from.
+    wake : callable
+        What the source calls, on any thread, when samples have come.
+    tally : Tally
+    checkpoint : Path, optional
+        Where to save the agent.
+    wall : callable
+        The time of day, for people who read alerts.
+    """
+
+    def __init__(
+        self,
+        agent: Agent,
+        link: PublicLink,
+        source: Source,
+        wake: Callable[[], None],
+        tally: Tally,
+        checkpoint: Path | None = None,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self.agent, self.link, self.source, self.tally = agent, link, source, tally
+        self._wake, self._checkpoint, self._wall = wake, checkpoint, wall
+
+    def do(self, actions: list[Action]) -> None:
+        """Do all of it, in order."""
+        send = self.link.send
+        for action in actions:
+            if type(action) is Message:  # nearly always
+                send(action.data, action.to)
+            else:
+                self._do_other(action)
+
+    def _do_other(self, action: Action) -> None:
+        match action:
+            case Begin(skip):
+                self.source.start(self._wake, skip)
+            case Predicted(round, prediction, measured):
+                about = {} if measured is None else {"time": measured}
+                self._publish("prediction", {"round": round, "prediction": prediction, **about})
+            case Alert(event, fields):
+                self._publish("alert", {"agent": self.agent.name, "event": event, "time": self._wall(), **fields})
+            case Note(level, event, fields):
+                self._log(level, event, fields)
+            case Progress(round, waiting):
+                told: dict[str, Any] = {"round": round, "mean_square_error": self.tally.mean_square_error}
+                counters = self.agent.counters
+                told |= {name: counters[name] for name in ("sends", "censored", "bits", "repairs")}
+                self._log(logging.INFO, "progress", told | ({"waiting": list(waiting)} if waiting else {}))
+            case Save():
+                self._save()
+
+    def _publish(self, suffix: str, said: dict[str, Any]) -> None:
+        self.link.publish(suffix, json.dumps(said).encode())
+
+    def _log(self, level: int, event: str, fields: dict[str, Any]) -> None:
+        _log.log(level, event, extra={"agent": self.agent.name, **fields})
+
+    def _save(self) -> None:
+        if self._checkpoint is None:
+            return
+        try:
+            self.agent.save(self._checkpoint)
+        except OSError as error:  # a full disk: the neighbours are the backup
+            self._log(logging.ERROR, "checkpoint failed", {"path": str(self._checkpoint), "why": str(error)})

@@ -1,0 +1,8 @@
+"""How a round or a chunk of rounds ends, in numbers that compiled and plain code share."""
+
+from __future__ import annotations
+
+FINISHED, BAD_INPUT, DIVERGED = range(3)
+
+#: A prediction this many times larger than any label seen so far can only come from a run that diverges.
+DIVERGENCE = 1e3

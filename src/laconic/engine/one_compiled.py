@@ -1,0 +1,142 @@
+"""One agent's rounds by the simulator's kernels, a row at a time and with its bits. Importing this imports numba."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import numpy as np
+
+from laconic._validate import Array
+from laconic.engine import coding, single, steps
+from laconic.engine.compiled import aligned, for_one, make_plan, padded
+from laconic.engine.one import OneRow
+from laconic.engine.support import kernel_of
+from laconic.features import RandomFeatures
+from laconic.learners import Learner
+from laconic.learners.schedules import Constant, Schedule
+
+_ROWS = {"weights": single.OWN, "duals": single.DUAL}
+
+
+@final
+class CompiledRow(OneRow):
+    """Everything is kept ready between calls and handed to compiled functions with few arguments."""
+
+    def __init__(
+        self, learner: Learner, features: RandomFeatures, n_agents: int, n_neighbours: int, dtype: np.dtype[Any]
+    ) -> None:
+        super().__init__(learner, features, dtype)
+        plan = make_plan(learner, features, n_agents, dtype.type)
+        self._numbers, self._codes = for_one(plan, largest=0.0)
+        self.dense = plan.rounding == coding.DENSE
+        self.message = np.zeros(-(-self.n_features * int(self._codes[single.BITS]) // 8), dtype=np.uint8)
+        self._phases = aligned(1, features.n_frequencies, dtype)
+        self._rate: Schedule = kernel_of(learner).rate
+        self._steady = self._rate.value if isinstance(self._rate, Constant) else None
+        self._mixes = plan.algorithm in (steps.COMBINE_THEN_ADAPT, steps.ADAPT_THEN_COMBINE)
+        self._parts = tuple(learner.init(1, 1)._fields)
+        self._rows = aligned(single.N_OWN_ROWS + n_neighbours, self.n_features, dtype)
+        self.sums = np.zeros((1 + n_neighbours, self._rows.shape[1]))
+        self.use(features)
+        self.listen_to((), ())
+
+    def use(self, features: RandomFeatures) -> None:
+        """See the world through other frequencies."""
+        self._frequencies = padded(features.frequencies.T, self.dtype)
+        self.sample = np.zeros((1, features.n_inputs), dtype=self.dtype)
+
+    def predict(self) -> float:
+        """theta.phi(x)."""
+        prediction: float = single.predict_one(
+            self.sample, self._frequencies, self._rows, self._phases, self._numbers, self._codes
+        )
+        return prediction
+
+    def learn(self, label: float, t: int) -> tuple[int, float]:
+        """Steps 1 and 2."""
+        rate = float(self._rate(t)) if self._steady is None else self._steady
+        ended: tuple[int, float] = single.learn_one(
+            self.sample, label, rate, self._frequencies, self._rows, self._phases, self._numbers, self._codes
+        )
+        return ended
+
+    def speak(self, t: int) -> tuple[bool, int, float]:
+        """Step 3."""
+        said: tuple[bool, int, float] = single.speak_one(
+            self._threshold(t), self.message, self._rows, self._numbers, self._codes
+        )
+        return said
+
+    def hear(self, index: int, message: Array, scale: float, late: float) -> bool:
+        """Step 4."""
+        return bool(
+            single.hear_codes(
+                index, message, np.float32(scale), late, self._rows, self.sums, self._numbers, self._codes
+            )
+        )
+
+    def hear_model(self, index: int, model: Array, late: float) -> bool:
+        """Step 4."""
+        return bool(single.hear_dense(index, model, late, self._rows, self.sums))
+
+    def listen(self) -> None:
+        """Steps 4 and 5."""
+        single.listen_one(
+            self._bounds, self._live, self._combination, self._rows, self.sums, self._numbers, self._codes
+        )
+
+    def finish_alone(self, t: int) -> None:
+        """Nothing: where nobody is heard, the learners that have kernels gain nothing from it."""
+
+    def listen_to(self, live: tuple[int, ...], combination: tuple[float, ...]) -> None:
+        """Hear these neighbours from now on."""
+        self._live = np.array(live, dtype=np.int64)
+        self._bounds = np.array([0, len(live)])
+        self._combination = np.array(combination, dtype=self.dtype)
+        self._numbers[single.DEGREE] = len(live)
+
+    def resize(self, kept: list[int]) -> None:
+        """Keep the replicas of these neighbours, in this order."""
+        rows = aligned(single.N_OWN_ROWS + len(kept), self.n_features, self.dtype)
+        sums = np.zeros((1 + len(kept), rows.shape[1]))
+        rows[: single.N_OWN_ROWS], sums[0] = self._rows[: single.N_OWN_ROWS], self.sums[0]
+        for k, old in enumerate(kept, 1):
+            if old:
+                rows[single.SAID + k], sums[k] = self._rows[single.SAID + old], self.sums[old]
+        self._rows, self.sums = rows, sums
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Models, and duals if there are."""
+        return self._parts
+
+    def part(self, name: str) -> Array:
+        """The row of that name."""
+        return self._rows[_ROWS[name], : self.n_features]
+
+    def put(self, name: str, row: Array) -> None:
+        """Replace the row of that name."""
+        self._rows[_ROWS[name], : self.n_features] = row
+
+    @property
+    def replicas(self) -> Array:
+        """theta-hat of the agent and of its neighbours."""
+        return self._rows[single.SAID :, : self.n_features]
+
+    @property
+    def pull(self) -> Array:
+        """The disagreement or the mixture, whichever this learner's step follows."""
+        return self._rows[single.PULL : single.PULL + 1, : self.n_features].copy()
+
+    @pull.setter
+    def pull(self, rows: Array) -> None:
+        self._rows[single.PULL, : self.n_features] = rows[-1 if self._mixes else 0]
+
+    @property
+    def largest(self) -> float:
+        """The yardstick of divergence."""
+        return float(self._numbers[single.LARGEST])
+
+    @largest.setter
+    def largest(self, value: float) -> None:
+        self._numbers[single.LARGEST] = value

@@ -1,0 +1,206 @@
+"""One agent's rounds in NumPy, by the learner's own ``step`` and ``hear`` over one row: for every learner, anywhere.
+
+The lines are those of ``reference`` for one agent. Nothing but NumPy is needed. What moves a replica is computed with
+the kernels' bits (``channel.Quantizer`` and ``coding`` do the same operations in the same order), so that replicas at
+compiled neighbours, and of them, are the same to the bit; the agent's own model agrees with theirs to rounding.
+"""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import numpy as np
+
+from laconic._validate import Array
+from laconic.channel import Codes, Quantizer, can_code, decode_row, encode_row, pack, unpack
+from laconic.engine.endings import BAD_INPUT, DIVERGED, DIVERGENCE, FINISHED
+from laconic.engine.one import OneRow
+from laconic.features import RandomFeatures
+from laconic.learners import Learner, Sample
+from laconic.network import Heard
+
+
+@final
+class PlainRow(OneRow):
+    """State, replicas and sums as arrays of one row, and of a row for each neighbour."""
+
+    def __init__(
+        self, learner: Learner, features: RandomFeatures, n_agents: int, n_neighbours: int, dtype: np.dtype[Any]
+    ) -> None:
+        super().__init__(learner, features, dtype)
+        first = learner.init(1, self.n_features)
+        self._state = type(first)(*(np.array(part, dtype=dtype) for part in first))
+        self._quantizer: Any = learner.channel.quantizer if learner.channel else None
+        self.dense = self._quantizer is None
+        self.message = np.zeros(0, dtype=np.uint8)
+        self._n_agents = n_agents
+        self._said = np.zeros((1 + n_neighbours, self.n_features), dtype=dtype)
+        self.sums = np.zeros(self._said.shape)
+        self._pull = np.zeros((2, self.n_features), dtype=dtype)
+        self._largest = 0.0
+        self.use(features)
+        self.listen_to((), ())
+
+    def use(self, features: RandomFeatures) -> None:
+        """See the world through other frequencies."""
+        self._frequencies = features.frequencies.T.astype(self.dtype)
+        self._scale = features.n_frequencies**-0.5
+        self.sample = np.zeros((1, features.n_inputs), dtype=self.dtype)
+
+    def _phi(self) -> Array | None:
+        """The features of the sample, (1, n_features); None if some phase is not finite."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            phases = self.sample @ self._frequencies
+        if not np.isfinite(phases).all():
+            return None
+        waves = np.concatenate([np.cos(phases), np.sin(phases)], axis=-1)
+        waves *= self._scale
+        return waves
+
+    def predict(self) -> float:
+        """theta.phi(x)."""
+        phi = self._phi()
+        return np.nan if phi is None else float((self._state.weights * phi).sum())
+
+    def learn(self, label: float, t: int) -> tuple[int, float]:
+        """Steps 1 and 2."""
+        phi = self._phi()
+        if phi is None:
+            return BAD_INPUT, np.nan
+        # A diverging run may overflow on its last round; that is told by how it ends, not by a warning.
+        with np.errstate(over="ignore", invalid="ignore"):
+            prediction = float((self._state.weights * phi).sum())
+            if not abs(prediction) <= DIVERGENCE * self._largest:
+                return DIVERGED, prediction
+            if abs(label) > self._largest:
+                self._largest = abs(label)
+            sample = Sample(phi, np.array([label], dtype=self.dtype), t)
+            self._state, _ = self.learner.step(self._state, sample, self._heard())
+            weights = self._state.weights
+            if not np.isfinite((weights * weights).sum()):
+                return DIVERGED, prediction
+        return FINISHED, prediction
+
+    def _heard(self) -> Heard:
+        disagreement, mixture = self._pull[:1], self._pull[1:]
+        return Heard(self._said[:1].copy(), disagreement.copy(), mixture.copy(), self._degrees, self._n_agents)
+
+    def speak(self, t: int) -> tuple[bool, int, float]:
+        """Step 3."""
+        weights, quantizer = self._state.weights[0], self._quantizer
+        innovation = weights - self._said[0]
+        if np.sqrt((innovation * innovation).sum()) < self._threshold(t):
+            return False, 0, 0.0
+        if quantizer is None:
+            self._said[0] = weights
+            return True, 0, 0.0
+        if type(quantizer) is Quantizer:
+            codes = quantizer.quantize(innovation)
+            self.message = pack(codes.codes, quantizer.bits)
+            scale = 0.0 if codes.scale is None else float(codes.scale)
+            if codes.scale is None or scale > 0:  # else h = 0, and so is Q(h)
+                self._said[0] += quantizer.dequantize(codes, self.dtype)
+            return True, int(quantizer.outside(innovation)), scale
+        if not can_code(quantizer):  # one for the simulator only, alone
+            self._said[0] += quantizer(innovation[None])[0]
+            return True, 0, 0.0
+        data = encode_row(quantizer, innovation)
+        self.message = np.frombuffer(data, dtype=np.uint8)
+        self._said[0] += decode_row(quantizer, data, self.n_features, self.dtype)
+        outside = quantizer.outside(innovation[None])[0] if hasattr(quantizer, "outside") else 0
+        return True, int(outside), 0.0
+
+    def hear(self, index: int, message: Array, scale: float, late: float) -> bool:
+        """Step 4."""
+        quantizer, replica = self._quantizer, self._said[index]
+        if type(quantizer) is not Quantizer:
+            change = decode_row(quantizer, message.tobytes(), self.n_features, self.dtype)
+            return self._replace(index, replica + change, late)
+        try:
+            codes = unpack(message, self.n_features, quantizer.bits)
+        except ValueError:
+            return False
+        if quantizer.adaptive and scale == 0:
+            return True
+        travels = np.asarray(scale, dtype=np.float32) if quantizer.adaptive else None
+        with np.errstate(over="ignore", invalid="ignore"):
+            moved = replica + quantizer.dequantize(Codes(codes, travels), self.dtype)
+        return self._replace(index, moved, late)
+
+    def hear_model(self, index: int, model: Array, late: float) -> bool:
+        """Step 4."""
+        return self._replace(index, model.astype(self.dtype), late)
+
+    def _replace(self, index: int, replica: Array, late: float) -> bool:
+        """Take a new replica, and correct its running sum; False, and nothing is taken, if it is beyond all bounds."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not np.isfinite((replica * replica).sum()):
+                return False
+        if late:
+            self.sums[index] += late * (replica.astype(np.float64) - self._said[index].astype(np.float64))
+        self._said[index] = replica
+        return True
+
+    def listen(self) -> None:
+        """Steps 4 and 5."""
+        disagreement, mixture = self._pull = np.zeros_like(self._pull)
+        own = self._said[0]
+        for index, share in zip(self._live, self._combination, strict=True):
+            apart = own - self._said[index]
+            disagreement += apart
+            mixture -= share * apart
+        self._state = self.learner.hear(self._state, self._heard())
+        self.sums += self._said
+
+    def listen_to(self, live: tuple[int, ...], combination: tuple[float, ...]) -> None:
+        """Hear these neighbours from now on."""
+        self._live = live
+        self._combination = tuple(self.dtype.type(share) for share in combination)
+        self._degrees = np.array([[len(live)]], dtype=self.dtype)
+
+    def resize(self, kept: list[int]) -> None:
+        """Keep the replicas of these neighbours, in this order."""
+        said = np.zeros((1 + len(kept), self.n_features), dtype=self.dtype)
+        sums = np.zeros(said.shape)
+        for k, old in enumerate([0, *kept]):
+            if old or not k:
+                said[k], sums[k] = self._said[old], self.sums[old]
+        self._said, self.sums = said, sums
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """All that the learner keeps."""
+        return tuple(self._state._fields)
+
+    def part(self, name: str) -> Array:
+        """The agent's row of a part of the state."""
+        row: Array = getattr(self._state, name)[0]
+        return row
+
+    def put(self, name: str, row: Array) -> None:
+        """Replace the agent's row of a part of the state."""
+        shape = np.shape(getattr(self._state, name))
+        self._state = self._state._replace(**{name: np.array(row, dtype=self.dtype).reshape(shape)})
+
+    @property
+    def replicas(self) -> Array:
+        """theta-hat of the agent and of its neighbours."""
+        return self._said
+
+    @property
+    def pull(self) -> Array:
+        """The disagreement and the mixture."""
+        return self._pull.copy()
+
+    @pull.setter
+    def pull(self, rows: Array) -> None:
+        self._pull = np.array(np.broadcast_to(rows, self._pull.shape), dtype=self.dtype)
+
+    @property
+    def largest(self) -> float:
+        """The yardstick of divergence."""
+        return self._largest
+
+    @largest.setter
+    def largest(self, value: float) -> None:
+        self._largest = value

@@ -1,0 +1,39 @@
+"""Which learners can be compiled, asked without importing a compiler."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.util import find_spec
+
+from laconic.channel import Quantizer
+from laconic.learners import Learner
+from laconic.learners.base import Kernel
+
+
+def supports(learner: Learner) -> bool:
+    """Whether there are kernels for this very learner, its loss and its channel."""
+    channel = learner.channel
+    quantizer = channel.quantizer if channel else None
+    return (
+        learner.kernel() is not None
+        and learner.loss.kernel is not None
+        and (quantizer is None or type(quantizer) is Quantizer)
+    )
+
+
+def compiles(learner: Learner) -> bool:
+    """Whether there are kernels for this learner, and numba to compile them."""
+    return has_numba() and supports(learner)
+
+
+@cache
+def has_numba() -> bool:
+    """Whether numba is installed; it is not imported."""
+    return find_spec("numba") is not None
+
+
+def kernel_of(learner: Learner) -> Kernel:
+    """The compiled step of a learner that has one."""
+    kernel = learner.kernel()
+    assert kernel is not None  # ``supports`` has been asked
+    return kernel

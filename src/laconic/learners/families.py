@@ -1,0 +1,100 @@
+"""What learners of a kind share: those that move by ADMM, and those that step along the gradient."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from laconic import _validate, losses
+from laconic._validate import Array
+from laconic._worded import Argument, Worded
+from laconic.channel import Channel
+from laconic.learners import schedules
+from laconic.learners.base import Learner
+from laconic.learners.schedules import Constant, NumberOrSchedule
+from laconic.network import Heard, Network
+
+
+class ADMMState(NamedTuple):
+    """Models theta and duals gamma, a row an agent."""
+
+    weights: Array
+    duals: Array
+
+
+class ADMM(Learner):
+    """What ODKLA and DOKL share: penalty, proximal weight, and the dual ascent once the neighbours have spoken."""
+
+    grid = {"rho": (0.05, 0.1, 0.2, 0.5, 1.0, 2.0), "eta": (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)}
+
+    def __init__(
+        self,
+        rho: float = 0.5,
+        eta: NumberOrSchedule = 2.0,
+        *,
+        regularization: float = 1e-4,
+        loss: str | losses.Loss = "squared",
+        channel: Channel = Channel(),  # noqa: B008 (immutable)
+    ) -> None:
+        super().__init__(regularization=regularization, loss=loss, channel=channel)
+        self.rho = _validate.number("rho", rho, least=0)
+        self.eta = schedules.get("eta", eta)
+
+    def advice(self) -> Worded:
+        """To raise eta or rho, since eta + 2 rho d divides every step."""
+        eta = f" (now {self.eta.value:g})" if isinstance(self.eta, Constant) else ""
+        return Worded(
+            "eta + 2 rho d is too small for this data, and its inverse is the step: raise ",
+            Argument("eta"),
+            f"{eta} or ",
+            Argument("rho"),
+            f" (now {self.rho:g}).",
+        )
+
+    @classmethod
+    def usual_steps(cls, loss: losses.Loss) -> dict[str, float]:
+        """A classification loss has smaller slopes and takes larger steps."""
+        return {"rho": 0.1, "eta": 0.5} if loss.binary else {"rho": 0.5, "eta": 2.0}
+
+    def local_step(self, network: Network) -> float:
+        """The mean of 1/(eta + 2 rho d), by which the gradient is multiplied."""
+        return float(np.mean(1 / (self.eta(1) + 2 * self.rho * network.degrees)))
+
+    def init(self, n_agents: int, n_features: int) -> ADMMState:
+        """theta_1 = gamma_1 = 0."""
+        return ADMMState(np.zeros((n_agents, n_features)), np.zeros((n_agents, n_features)))
+
+    def hear(self, state: ADMMState, heard: Heard) -> ADMMState:
+        """Gamma <- gamma + rho sum_j (theta-hat_i - theta-hat_j)   (eq. dec_qcodkla_dual)."""
+        return state._replace(duals=state.duals + self.rho * heard.disagreement)
+
+
+class Gradient(Learner):
+    """What diffusion and Local share: the step along the gradient."""
+
+    grid = {"step": (0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8)}
+
+    def __init__(
+        self,
+        step: NumberOrSchedule = 0.25,
+        *,
+        regularization: float = 1e-4,
+        loss: str | losses.Loss = "squared",
+        channel: Channel | None = None,
+    ) -> None:
+        super().__init__(regularization=regularization, loss=loss, channel=channel)
+        self.step_size = schedules.get("step", step)
+
+    @classmethod
+    def usual_steps(cls, loss: losses.Loss) -> dict[str, float]:
+        """A classification loss has smaller slopes and takes larger steps."""
+        return {"step": 1.0 if loss.binary else 0.25}
+
+    def local_step(self, network: Network) -> float:
+        """Its own step."""
+        return float(self.step_size(1))
+
+    def advice(self) -> Worded:
+        """To lower the step."""
+        return Worded("the step is too large for this data; lower ", Argument("step"), ".")

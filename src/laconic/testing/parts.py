@@ -1,0 +1,152 @@
+"""Rules that losses, censors, quantizers and data sets keep, so that they work with everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from laconic._validate import Array
+from laconic.losses import Loss
+
+_ROWS, _FEATURES, _ROUNDS = 5, 16, 200
+_NEAR = (1e-4, 1e-2, 1.0)
+
+
+def require(condition: bool, rule: str) -> None:
+    """Raise AssertionError with the rule that is broken, if it is."""
+    if not condition:
+        raise AssertionError(f"{rule}.")
+
+
+def check_loss(loss: Loss) -> None:
+    """A loss is convex, its derivative and its exact update are its own, and its kernel computes the same.
+
+    Examples
+    --------
+    >>> import laconic as lc
+    >>> lc.checks.check_loss(lc.losses.get("hinge"))
+    """
+    random = np.random.default_rng(0)
+    margin = random.normal(scale=3, size=400)
+    label = random.choice([-1.0, 1.0], size=400) if loss.binary else random.normal(size=400)
+    name = loss.name
+    value, slope = loss.value(margin, label), loss.slope(margin, label)
+    require(value.shape == slope.shape == margin.shape, f"value and derivative of {name} must keep the shape")
+    require(_is_subgradient(loss, margin, label, slope), f"derivative of {name} must be that of a convex value")
+    missing = np.full_like(label, np.nan)
+    with np.errstate(invalid="ignore"):
+        require(not loss.slope(margin, missing).any(), f"slope of {name} must be 0 where the label is missing")
+    single = loss.slope(margin.astype(np.float32), label.astype(np.float32))
+    require(single.dtype == np.float32, f"slope of {name} must keep single precision")
+    a, c = random.normal(scale=4, size=400), random.uniform(0.05, 8, size=400)
+    pulled = loss.prox(a, c, label)
+    require(_is_subgradient(loss, (a - pulled) / c, label, pulled), f"prox of {name} must solve c m + l'(m) = a")
+    with np.errstate(invalid="ignore"):
+        require(not loss.prox(a, c, missing).any(), f"prox of {name} must be 0 where the label is missing")
+    if loss.curvature:
+        bend = (loss.slope(margin + 1e-4, label) - slope) / 1e-4
+        require(bool((bend <= loss.curvature + 1e-6).all()), f"curvature of {name} must bound its second derivative")
+    if loss.kernel is not None:
+        _check_kernel(loss, margin, label, a, c)
+
+
+def _is_subgradient(loss: Loss, margin: Array, label: Array, slope: Array) -> bool:
+    """Whether l(m + h) >= l(m) + s h for steps h of either sign, small and large: s = l'(m), and l is convex."""
+    here = loss.value(margin, label)
+    return all(
+        bool((loss.value(margin + h, label) >= here + slope * h - 1e-12 * (1 + np.abs(here) + np.abs(slope))).all())
+        for near in _NEAR
+        for h in (near, -near)
+    )
+
+
+def _check_kernel(loss: Loss, margin: Array, label: Array, a: Array, c: Array) -> None:
+    from laconic.engine import steps
+
+    code = steps.LOSSES.get(str(loss.kernel))
+    require(code is not None, f"the kernel {loss.kernel!r} of {loss.name} must be in engine.steps.LOSSES")
+    own = {"value": loss.value(margin, label), "slope": loss.slope(margin, label), "prox": loss.prox(a, c, label)}
+    for (what, mine), compiled in zip(own.items(), _compiled_losses()(code, margin, label, a, c), strict=True):
+        same = np.allclose(mine, compiled, rtol=1e-12, atol=1e-12)
+        require(same, f"the kernel of {loss.name} must compute its {what}")
+
+
+@cache
+def _compiled_losses() -> Callable[..., Array]:
+    """The ladder of losses for Python to call, over arrays."""
+    from numba import njit
+
+    from laconic.engine.steps import proximal_slope, slope_of, value_of
+
+    @njit(error_model="numpy")  # type: ignore[untyped-decorator]
+    def climb(code: int, margin: Array, label: Array, a: Array, c: Array) -> Array:
+        found = np.empty((3, len(margin)))
+        for k in range(len(margin)):
+            found[0, k] = value_of(code, margin[k], label[k])
+            found[1, k] = slope_of(code, margin[k], label[k])
+            found[2, k] = proximal_slope(code, a[k], c[k], label[k])
+        return found
+
+    return climb
+
+
+def check_censor(censor: Any) -> None:
+    """A censor's thresholds are numbers, at least zero, and a function of the round alone."""
+    rounds = range(1, _ROUNDS + 1)
+    thresholds = np.array([float(censor.threshold(t)) for t in rounds])
+    again = np.array([float(censor.threshold(t)) for t in reversed(rounds)])[::-1]
+    require(bool((np.isfinite(thresholds) & (thresholds >= 0)).all()), f"thresholds of {censor!r} must be at least 0")
+    require(np.array_equal(thresholds, again), f"thresholds of {censor!r} must depend on the round alone")
+    if hasattr(censor, "thresholds"):
+        at_once = np.asarray(censor.thresholds(1, _ROUNDS))
+        require(np.allclose(at_once, thresholds, rtol=1e-14), f"thresholds of {censor!r} must be those of its rounds")
+
+
+def check_quantizer(quantizer: Any) -> None:
+    """A quantizer answers row by row, always the same, in the precision it is asked in, and says what it costs."""
+    random = np.random.default_rng(0)
+    whole = random.normal(size=(_ROWS, _FEATURES))
+    whole[2] = 0.0
+    for dtype in (np.float64, np.float32):
+        innovation = whole.astype(dtype)
+        kept = innovation.copy()
+        said = quantizer(innovation)
+        require(np.array_equal(kept, innovation), f"{quantizer!r} must not change what it is given")
+        require(said.shape == kept.shape and said.dtype == dtype, f"{quantizer!r} must keep shape and precision")
+        require(bool(np.isfinite(said).all()), f"{quantizer!r} must give finite numbers")
+        require(np.array_equal(said, quantizer(innovation)), f"{quantizer!r} must give the same answer again")
+        alone = np.concatenate([quantizer(innovation[k : k + 1]) for k in range(_ROWS)])
+        require(np.array_equal(said, alone), f"{quantizer!r} must look at each row on its own")
+        outside = np.asarray(quantizer.outside(innovation))
+        require(outside.shape == (_ROWS,), f"outside of {quantizer!r} must have one number for each row")
+        require(bool(((outside >= 0) & (outside <= _FEATURES)).all()), f"outside of {quantizer!r} must count entries")
+    bits = [quantizer.message_bits(n) for n in (_FEATURES, 2 * _FEATURES)]
+    require(all(int(b) == b for b in bits), f"message_bits of {quantizer!r} must be whole numbers")
+    require(0 < bits[0] <= bits[1], f"message_bits of {quantizer!r} must be positive and not fall with the length")
+
+
+def check_data_set(name: str) -> None:
+    """A data set has the facts that people ask for and, if it is at hand, holds what it promises."""
+    from laconic import data
+
+    entry = data.info(name)
+    require(bool(entry.title and entry.description), f"{name} must have a title and a description")
+    require(entry.n_inputs > 0, f"{name} must say how many inputs it has")
+    if entry.files:
+        require(entry.url.startswith("https://") and bool(entry.size), f"{name} must say where its file is to be had")
+        require(entry.target_range[0] < entry.target_range[1], f"{name} must say between which bounds its labels lie")
+    try:
+        one, other = (data.load(name, n_rows=50, download=False) for _ in range(2))
+    except data.Unavailable:
+        return
+    require(one.X.shape == (50, entry.n_inputs) == (50, len(one.names)), f"{name} must have the inputs it promises")
+    require(
+        one.y.shape == (50,) and one.target == entry.target, f"{name} must have one label a row, of the entry's name"
+    )
+    require(bool(np.isfinite(one.X).all() and np.isfinite(one.y).all()), f"{name} must be finite")
+    require(np.array_equal(one.X, other.X) and np.array_equal(one.y, other.y), f"{name} must be the same each time")
+    if one.classes is not None:
+        require(set(np.unique(one.y)) <= {-1.0, 1.0}, f"{name} must have labels -1 and +1")

@@ -1,0 +1,79 @@
+"""A learner of one's own as agents on real links: what the reference engine computes."""
+
+import queue
+import threading
+
+import numpy as np
+import pytest
+from coders import Largest
+from conftest import make_stream
+from own_learner import Huber, MomentumDiffusion
+from zenoh_places import WAIT, Places
+
+import laconic as lc
+from laconic.transport import Connected, Disconnected, Received
+
+pytestmark = pytest.mark.sockets
+
+
+def run_agent(agent, place, X, y, predictions, done, finished):
+    """Rounds of lockstep over a link, until everybody has heard everything."""
+    while not (agent.round == len(y) and agent.ready and done.is_set()):
+        if agent.ready and agent.round < len(y):
+            t = agent.round
+            predictions[t] = agent.learn(X[t], y[t]).prediction
+        if agent.round == len(y) and agent.ready:
+            finished(agent.name)
+        for message in agent.outgoing():
+            place.send(message.data, message.to)
+        try:
+            event = place.news.get(timeout=0.5 if not agent.ready or agent.round == len(y) else 0)
+        except queue.Empty:
+            if not agent.ready:
+                agent.remind()
+            continue
+        if isinstance(event, Received):
+            agent.receive(event.data, event.sender)
+        elif isinstance(event, Connected):
+            agent.connected(event.name)
+        else:
+            assert isinstance(event, Disconnected)
+
+
+def test_the_example_over_zenoh_equals_the_reference(features):
+    network = lc.Network.ring(4)
+    X, y = make_stream(60, 4)
+    quantizer = Largest(0.02, features.n_features)
+    learner = MomentumDiffusion(channel=lc.Channel(lc.Censor(0.3, 0.95), quantizer), loss=Huber())
+    trace = lc.simulate(learner, features, network, X, y, engine="reference")
+    predictions, finished, done = np.full(y.shape, np.nan), set(), threading.Event()
+    lock = threading.Lock()
+
+    def finish(name):
+        with lock:
+            finished.add(name)
+            if len(finished) == 4:
+                done.set()
+
+    names = network.names
+    edges = [(names[i], names[j]) for i, j in network.edges]
+    agents, threads = {}, []
+    with Places() as places:
+        for i, name in enumerate(names):
+            others = [other for edge in edges if name in edge for other in edge if other != name]
+            agents[name] = lc.Agent(name, others, features, learner, n_agents=4)
+            words = (agents[name], places(name, edges), X[:, i], y[:, i], predictions[:, i], done, finish)
+            threads.append(threading.Thread(target=run_agent, args=words, daemon=True))
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(WAIT)
+        assert done.is_set() and not any(thread.is_alive() for thread in threads)
+    np.testing.assert_allclose(predictions, trace.predictions, rtol=0, atol=1e-12)
+    for i, (name, agent) in enumerate(agents.items()):
+        agent.end_round()
+        np.testing.assert_allclose(agent.weights, trace.weights[i], rtol=0, atol=1e-12)
+        assert agent.counters["bits"] == trace.bits[:, i].sum()
+        for other in agent.neighbours:
+            np.testing.assert_array_equal(agent.replica(other), agents[other].broadcast, err_msg=name)
+    assert len(np.unique(trace.bits)) > 3
