@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 from laconic.protocol.conversation import Conversation
-from laconic.protocol.messages import Call, Confirm, Decide, Farewell, Kind, Offer, Refusal, Statement
+from laconic.protocol.messages import Decide, Farewell, Kind, Offer, Refusal, Statement
 from laconic.protocol.session import GONE, LIVE, OPENING, Session
 from laconic.protocol.table import TABLE
 
@@ -22,6 +22,7 @@ KEPT = [f.name for f in fields(Session)]
 KEPT = KEPT[: KEPT.index("held")]  # the rest is for the driver, or not in the model
 _AT = {name: i for i, name in enumerate(KEPT)}
 FAULTS = ("newest", "old", "none", "mark", "cut", "clone", "remove", "wipe")
+_ENDS = {True: "leader", False: "follower"}
 WEIGHTS = (1, 5, 17, 40, 90, 200, 450, 1000, 2100, 4500)
 
 
@@ -116,12 +117,12 @@ class Bounded(Conversation):
     def handle(self, end, event):
         before = end.stage
         for row in TABLE:
-            if type(event) is row.event and before in row.stages and row.end in ("", ("follower", "leader")[end.leads]):
-                if not row.condition or getattr(self, row.condition)(end, event):
-                    getattr(self, row.action)(end, event)
-                    if end.stage not in row.then and not (None in row.then and end.stage is before):
-                        raise Broken(f"{row} ended in {end.stage}")
-                    return
+            fits = type(event) is row.event and before in row.stages and row.end in ("", _ENDS[end.leads])
+            if fits and (not row.condition or getattr(self, row.condition)(end, event)):
+                getattr(self, row.action)(end, event)
+                if end.stage not in row.then and not (None in row.then and end.stage is before):
+                    raise Broken(f"{row} ended in {end.stage}")
+                return
 
     def seek(self, end, letter=None):
         if not self.quiet:
@@ -180,9 +181,7 @@ class Model:
         return c
 
     def freeze(self, c: Bounded, newest: tuple, old: tuple, save: bool) -> Process:
-        ends = tuple(
-            (_values(e), c.book.replicas[e.index], c.book.shares[e.index]) for e in c.ends.values()
-        )
+        ends = tuple((_values(e), c.book.replicas[e.index], c.book.shares[e.index]) for e in c.ends.values())
         if save:
             newest = (c.round, c.finished, c.book.now, tuple((_remembered(v), r, s) for v, r, s in ends))
         return Process(c.name, c.inc, c.ctr, c.round, c.finished, c.book.now, ends, newest, old)
@@ -270,10 +269,10 @@ class Model:
     def steps(self, w: World):
         def use(fault):
             i = FAULTS.index(fault)
-            return w.left[:i] + (w.left[i] - 1,) + w.left[i + 1 :] if w.left[i] else None
+            return (*w.left[:i], w.left[i] - 1, *w.left[i + 1 :]) if w.left[i] else None
 
         def after(i, p, letters=(), left=None, inc=None):
-            processes = w.processes[:i] + (p,) + w.processes[i + 1 :]
+            processes = (*w.processes[:i], p, *w.processes[i + 1 :])
             return World(processes, w.net.union(letters) if letters else w.net, inc or w.inc, left or w.left)
 
         for i, p in enumerate(w.processes):
@@ -390,7 +389,7 @@ class Model:
 
     def check_step(self, before: World, after: World) -> str:
         """Whether each new record's share is nobody's."""
-        for sender, to, x in after.net - before.net:
+        for _, to, x in after.net - before.net:
             if isinstance(x, Decide) and not x.goes_on:
                 leader = next(p for p in after.processes if p.inc == x.inc)
                 values, _, share = self.end(leader, to)
@@ -448,7 +447,7 @@ class Model:
             i = self.names.index(letter[1])
             p, _ = self.receive(good.processes[i], letter, quiet=False)
             if p[:7] != good.processes[i][:7]:
-                after = good._replace(processes=good.processes[:i] + (p,) + good.processes[i + 1 :])
+                after = good._replace(processes=(*good.processes[:i], p, *good.processes[i + 1 :]))
                 if why := self.check(after):
                     raise Broken(f"{letter} once more: {why}")
                 self.heal(after)
@@ -593,13 +592,19 @@ if __name__ == "__main__":
             start = time.perf_counter()
             r = explore(model, most)
             ended = "all of them" if r.complete else "cut off"
-            print(f"{name:18s} {r.broken or 'ok'}: {r.states} states, {ended}, {time.perf_counter() - start:.0f} s", flush=True)
+            print(
+                f"{name:18s} {r.broken or 'ok'}: {r.states} states, {ended}, {time.perf_counter() - start:.0f} s",
+                flush=True,
+            )
             for step in r.path:
                 print("     ", step)
     for name, model in WALKS.items():
         if which == "walk" or which == "walk/" + name:
             start = time.perf_counter()
             r = walk(model, most, 70, seed=0)
-            print(f"walk {name:13s} {r.broken or 'ok'}: {r.states} states, {time.perf_counter() - start:.0f} s", flush=True)
+            print(
+                f"walk {name:13s} {r.broken or 'ok'}: {r.states} states, {time.perf_counter() - start:.0f} s",
+                flush=True,
+            )
             for step in r.path:
                 print("     ", step)

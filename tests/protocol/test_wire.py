@@ -175,6 +175,8 @@ def test_packing(bits, data):
     if left_over:
         packed[-2] |= 1 << 7
         assert not unpack(packed, bits, back)
+
+
 # --------------------------------------------------------------------------------------------------------------------
 # There and back
 
@@ -578,7 +580,11 @@ def test_reflected(stage, caplog):
 
 def test_misaddressed(stage, caplog):
     cid, n = stage.wires["cid"].sender, stage.ben.features.n_features
-    for letter in (Hello(1, 2), Call(1, 1, 1, 1, 2, False), Decide((1, 1), 1, 1, 1, 1, 1, False, np.ones(n), np.ones(n))):
+    for letter in (
+        Hello(1, 2),
+        Call(1, 1, 1, 1, 2, False),
+        Decide((1, 1), 1, 1, 1, 1, 1, False, np.ones(n), np.ones(n)),
+    ):
         stage.refuses(caplog, stage.wires["ann"].encode(letter, cid, False), "misaddressed")
 
 

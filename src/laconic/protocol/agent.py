@@ -169,7 +169,7 @@ class Agent:
                 self._dialogue.seek(end)
 
     def _end(self, name: str, index: int, degree: int) -> Session:
-        """This agent's end of an edge."""
+        """One's own end of an edge to ``name``."""
         known = self._dialogue.by_identity
         name = _check_name("neighbours", name)
         number = identity(name)

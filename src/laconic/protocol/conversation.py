@@ -178,7 +178,7 @@ class Conversation:
                 self.seek(end)
 
     def digest_of(self, end: Session) -> int:
-        """What a digest is of: in lockstep of the share too, with the leader's sign; on slots shares agree to rounding."""
+        """The sign that a share has in digests, the leader's; 0 on slots, where shares agree to rounding only."""
         return (1 if end.leads else -1) if self.lockstep else 0
 
     # ----------------------------------------------------------------------------------------------------------------
@@ -376,7 +376,7 @@ class Conversation:
         self.news.append(("two of one name", end.name))
         self.send(end, m.Refused(letter.inc))
 
-    def refuse(self, end: Session, letter: Any) -> None:
+    def refuse_far(self, end: Session, letter: Any) -> None:
         """Do not take what would go too far."""
         raise m.Refusal("too far ahead")
 

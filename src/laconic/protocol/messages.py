@@ -51,7 +51,7 @@ class Hello(NamedTuple):
 
 
 class Call(NamedTuple):
-    """Leader to follower: make an offer that echoes (inc, call). ``tag`` is the session it is steadily in, 0 if none."""
+    """Leader to follower: make an offer that echoes (inc, call). It remembers ``tag``, and may be ``steady`` in it."""
 
     inc: int
     call: int

@@ -14,7 +14,7 @@ from laconic._validate import Array
 from laconic.protocol.checkpoint import AgentState
 from laconic.protocol.conversation import COUNT_LIMIT
 from laconic.protocol.dialogue import Dialogue
-from laconic.protocol.messages import Decide, Kind, Offer, Refusal, Statement
+from laconic.protocol.messages import Decide, Kind, Offer, Statement
 from laconic.protocol.session import LOGGED, Session, Stage
 from laconic.protocol.wire import MODEL_LIMIT, SHARE_LIMIT
 
@@ -76,7 +76,9 @@ def put_state(dialogue: Dialogue, state: AgentState) -> None:
         if not finished <= round <= finished + 1 or not 0 <= largest < np.inf:
             raise ValueError("state has rounds or a yardstick that no agent can have.")
         tell_whole = bool(about["tell_whole"])
-    except (KeyError, TypeError, AttributeError, IndexError, Refusal, OverflowError) as error:
+    except Exception as error:  # whatever is wrong, nothing has been changed yet
+        if isinstance(error, ValueError) and str(error).startswith("state "):
+            raise
         raise ValueError(f"state is not that of an agent: {type(error).__name__}: {error}.") from None
     row = dialogue.ledger.row
     dialogue.round, dialogue.finished, dialogue.tell_whole = round, finished, tell_whole
@@ -86,9 +88,9 @@ def put_state(dialogue: Dialogue, state: AgentState) -> None:
     dialogue.ledger.said(0)[:] = checked["said"][0]
     known = list(kept)
     for name, end in ends.items():
-        here, row = dialogue.ends[name], known.index(name)
+        here, at = dialogue.ends[name], known.index(name)
         end.index, end.leads = here.index, here.leads
-        dialogue.accounts.open(end.index, checked["said"][1 + row], checked["shares"][row])
+        dialogue.accounts.open(end.index, checked["said"][1 + at], checked["shares"][at])
         end.restart()
         _put_end(here, end)
     dialogue.started = True
@@ -120,8 +122,10 @@ def _check_arrays(dialogue: Dialogue, arrays: dict[str, Array], n_kept: int) -> 
         if not np.isfinite(array).all() or not (np.abs(array) <= limit).all():
             raise ValueError(f"state has {name} that are not finite, or too large.")
     pull = arrays["pull"]
-    if pull.ndim != 2 or not 1 <= len(pull) <= 2 or pull.shape[1] != n or not np.isfinite(pull).all():
-        raise ValueError(f"state has a pull of shape {pull.shape}, or one that is not finite.")
+    if pull.ndim != 2 or not 1 <= len(pull) <= 2 or pull.shape[1] != n or pull.dtype != dtype:
+        raise ValueError(f"state has a pull of shape {pull.shape} and type {pull.dtype}.")
+    if not np.isfinite(pull).all():
+        raise ValueError("state has a pull that is not finite.")
     return arrays
 
 

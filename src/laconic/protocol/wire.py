@@ -320,11 +320,12 @@ class Wire:
         (ctr, round, degree), at = _read_counts(body, at + 8, 3)
         if kind is Kind.OFFER:
             (tag,) = _LONG.unpack_from(body, at)
-            counts, at = _read_counts(body, at + 8, 5)
+            (g, k, spoken, heard, logged), at = _read_counts(body, at + 8, 5)
             flags = _flags(body[at], 3)
             hat, share = self._read_edge(body, at + 1)
             intact, fresh = bool(flags & 1), bool(flags & 2)
-            return Offer((inc, number), own, ctr, round, degree, _even(tag), *counts, intact, fresh, hat, share)
+            known = _even(tag), g, k, spoken, heard, logged
+            return Offer((inc, number), own, ctr, round, degree, *known, intact, fresh, hat, share)
         (g,), at = _read_counts(body, at, 1)
         goes_on = bool(_flags(body[at], 1))
         if goes_on:

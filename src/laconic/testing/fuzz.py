@@ -86,10 +86,12 @@ class Target:
 
         def heard(letters: list[tuple[str, Message]]) -> Iterator[bytes]:
             for sender, message in letters:
-                if message.to == "ben" and (sender == "ann" or message.data[2] & 15 in _FOLLOWERS):
-                    if message.data[2] not in seen or message.data[2] & 15 >= Kind.HELLO:
-                        seen.add(message.data[2])
-                        yield message.data
+                kind = message.data[2] & 15
+                if message.to != "ben" or (sender == "cid" and kind not in _FOLLOWERS):
+                    continue
+                if kind not in seen or kind >= Kind.HELLO:
+                    seen.add(kind)
+                    yield message.data
 
         def carry() -> Iterator[bytes]:
             while letters := [(name, message) for name in agents for message in agents[name].outgoing()]:
