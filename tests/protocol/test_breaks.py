@@ -9,7 +9,7 @@ from conftest import CHANNELS, make_stream
 
 import laconic as lc
 from laconic.protocol import AgentState
-from laconic.protocol.conversation import FURTHEST
+from laconic.protocol.handshake import FURTHEST
 from laconic.protocol.messages import Call, Decide, Kind, Offer, Request, Statement
 from laconic.transport.faults import Crash
 from laconic.transport.virtual import VirtualNetwork

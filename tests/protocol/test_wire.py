@@ -28,6 +28,7 @@ from laconic.protocol.messages import (
     Request,
     Statement,
 )
+from laconic.protocol.varints import read_counts
 from laconic.protocol.wire import Envelope, Wire
 
 FLOAT64, FLOAT32 = np.dtype("float64"), np.dtype("float32")
@@ -498,7 +499,7 @@ def test_a_number_without_end_is_not_read_to_its_end():
             return super().__getitem__(at)
 
     with pytest.raises(Refusal, match="malformed"):
-        wire._read_counts(Bytes(b"\xff" * 100_000), 0, 4)
+        read_counts(Bytes(b"\xff" * 100_000), 0, 4)
     assert Bytes.looks <= 7
 
 

@@ -1,10 +1,11 @@
 """One agent as a state machine without I/O: messages in, messages out; checkpoints and repair.
 
-The rooms, from the inside out: ``messages`` is what is said, ``session`` one end of an edge, ``table`` what is done
-when, ``conversation`` all edges of a process, over any kind of numbers. ``ledger`` holds the numbers of an agent and calls
-the simulator's kernels, ``accounts`` the shares of its edges; ``wire`` turns messages into bytes and back; ``dialogue``
-puts these together; ``agent`` is what people use; ``checkpoint`` and ``state`` are its memory; ``pacer``, with its two
-``paces``, decides when an agent does what, and says so in ``actions``.
+The rooms, from the inside out. Over any kind of numbers: ``messages`` is what is said, ``session`` one end of an edge,
+``ends`` all of a process, ``table`` what is done when, ``handshake`` how sessions begin and end, ``conversation`` what
+happens in them. Over vectors: ``ledger`` holds the numbers of an agent and lets ``engine.one`` compute, ``accounts``
+are the shares of its edges. In bytes: ``wire`` encodes and decodes, ``dialogue`` puts it all together. ``agent`` is what
+people use; ``checkpoint`` and ``state`` are its memory; ``pacer``, with its two ``paces``, decides when an agent does
+what, and says so in ``actions``.
 """
 
 from laconic.protocol.agent import Agent, Info, NotReady

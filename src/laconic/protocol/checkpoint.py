@@ -29,6 +29,10 @@ _DIGEST = 16
 _LARGEST_FILE = 1 << 30
 
 
+class Misplaced(ValueError):
+    """A good checkpoint, of another agent or of one with other settings."""
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class AgentState:
@@ -129,7 +133,7 @@ def load_checkpoint(path: Path, use: Callable[[AgentState], None]) -> bool:
     Whatever is wrong with a file, or with what ``use`` finds in it, the one before is tried, and a line logged. Then
     ValueError if there are files and none of them is any good.
     """
-    broken = []
+    broken, misplaced = [], False
     for candidate in (path, previous(path)):
         try:
             if candidate.stat().st_size > _LARGEST_FILE:
@@ -141,6 +145,9 @@ def load_checkpoint(path: Path, use: Callable[[AgentState], None]) -> bool:
         except Exception as error:  # a memory that cannot be read must not be what an agent dies of
             log.warning("checkpoint refused: %s", error, extra={"path": str(candidate)})
             broken.append(f"{candidate.name} ({error})")
+            misplaced |= isinstance(error, Misplaced)
+    if misplaced:
+        raise Misplaced(f"no checkpoint of this agent in {path.parent}: {'; '.join(broken)}")
     if broken:
         raise ValueError(f"no good checkpoint in {path.parent}: {'; '.join(broken)}")
     return False

@@ -1,8 +1,8 @@
 """What one agent holds in numbers: its model, its dual, and what it and its neighbours have said.
 
 The rounds themselves are computed by ``engine.one``, by the simulator's kernels or in NumPy. In ordinary rounds the
-dual grows by rho (theta-hat_i - theta-hat_j), as in the simulator and with its bits; ``accounts`` keeps the shares that it
-is computed from anew when an edge comes or goes. A learner without duals has nothing to be computed anew.
+dual grows by rho (theta-hat_i - theta-hat_j), as in the simulator and with its bits; ``accounts`` keeps the shares that
+it is computed from anew when an edge comes or goes. A learner without duals has nothing to be computed anew.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from laconic._validate import Array
-from laconic.protocol.checkpoint import AgentState
-from laconic.protocol.conversation import COUNT_LIMIT
+from laconic.protocol.checkpoint import AgentState, Misplaced
 from laconic.protocol.dialogue import Dialogue
+from laconic.protocol.handshake import COUNT_LIMIT
 from laconic.protocol.messages import Decide, Kind, Offer, Statement
 from laconic.protocol.session import LOGGED, Session, Stage
 from laconic.protocol.wire import MODEL_LIMIT, SHARE_LIMIT
@@ -65,9 +65,9 @@ def put_state(dialogue: Dialogue, state: AgentState) -> None:
         if about.get("version") != VERSION:
             raise ValueError(f"state is of version {about.get('version', 1)}, and this agent reads {VERSION}.")
         if about["name"] != dialogue.name:
-            raise ValueError(f"state belongs to agent {about['name']!r}, not to {dialogue.name!r}.")
+            raise Misplaced(f"state belongs to agent {about['name']!r}, not to {dialogue.name!r}.")
         if about["fingerprint"] != dialogue.wire.mark:
-            raise ValueError("state comes from an agent with other features, learner, channel, clock or size.")
+            raise Misplaced("state comes from an agent with other features, learner, channel, clock or size.")
         kept = about["neighbours"]
         checked = _check_arrays(dialogue, arrays, len(kept))
         ends = {name: _read_end(dialogue, name, values) for name, values in kept.items() if name in dialogue.ends}

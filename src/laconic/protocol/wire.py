@@ -52,6 +52,7 @@ from laconic.protocol.messages import (
     Request,
     Statement,
 )
+from laconic.protocol.varints import encode_count, encode_counts, read_counts
 
 MAGIC = b"lc"
 VERSION = 2
@@ -60,8 +61,6 @@ MODEL_LIMIT, SHARE_LIMIT = 1e15, 1e30  # a model beyond that has diverged; sums 
 _START, _NAMES, _LONG = struct.Struct("<2sB"), struct.Struct("<III"), struct.Struct("<Q")
 _CHECKSUM, _DIGEST, _SCALE = struct.Struct("<I"), struct.Struct("<I"), struct.Struct("<f")
 _LEAST = _START.size + _LONG.size + _CHECKSUM.size
-_ONE_BYTE = [bytes((value,)) for value in range(128)]
-_COUNT_LIMIT = 1 << 47  # no counter of an honest agent gets there
 _SCALE_FOLLOWS = 128
 _STATEMENTS = (Kind.DIFFERENCE, Kind.DENSE, Kind.SILENCE, Kind.FULL)
 _IN_SESSION = (*_STATEMENTS, Kind.CONFIRM, Kind.REQUEST, Kind.FAREWELL)
@@ -89,45 +88,6 @@ class Envelope(NamedTuple):
 def identity(name: str) -> int:
     """The number that stands for a name."""
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest(), "little")
-
-
-def _varint(value: int) -> bytes:
-    if value < 128:
-        return _ONE_BYTE[value]
-    if value < 1 << 14:
-        return bytes((value & 127 | 128, value >> 7))
-    out = bytearray()
-    while value >= 128:
-        out.append(value & 127 | 128)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def _varints(*values: int) -> bytes:
-    return b"".join([_varint(value) for value in values])
-
-
-def _read_counts(data: bytes, at: int, count: int) -> tuple[list[int], int]:
-    """So many varints, and where they end."""
-    values = []
-    for _ in range(count):
-        value = data[at]
-        at += 1
-        if value >= 128:
-            value &= 127
-            shift, byte = 7, 128
-            while byte >= 128:
-                if shift > 42:  # eight bytes are too many, and would cost time without end
-                    raise Refusal("malformed")
-                byte = data[at]
-                at += 1
-                value |= (byte & 127) << shift
-                shift += 7
-            if value >= _COUNT_LIMIT or not byte:
-                raise Refusal("malformed")
-        values.append(value)
-    return values, at
 
 
 @final
@@ -184,20 +144,20 @@ class Wire:
     def encode(self, letter: Letter, to: int, follows: bool) -> bytes:
         """A letter to ``to``; ``follows``: this agent follows on that edge."""
         if isinstance(letter, Statement):
-            label = b"" if self._lockstep else _varint(letter.label)
+            label = b"" if self._lockstep else encode_count(letter.label)
             front = (
                 self._starts[letter.kind],
                 _LONG.pack(letter.tag | follows),
-                _varint(letter.n),
+                encode_count(letter.n),
                 label,
-                _varint(letter.degree),
+                encode_count(letter.degree),
                 _DIGEST.pack(letter.digest),
                 letter.data,
             )
             return _seal(b"".join(front))
         start = self._starts[_KINDS[type(letter)]]
         if isinstance(letter, Confirm | Farewell | Request):
-            heard = _varint(letter.heard) if isinstance(letter, Request) else b""
+            heard = encode_count(letter.heard) if isinstance(letter, Request) else b""
             return _seal(start + _LONG.pack(letter.tag | follows) + heard)
         return _seal(start + _NAMES.pack(self.mark, self.sender, to) + self._body(letter))
 
@@ -212,16 +172,17 @@ class Wire:
         if isinstance(letter, Refused):
             return _LONG.pack(letter.inc)
         if isinstance(letter, Call):
-            counts = _varints(letter.call, letter.round, letter.degree)
+            counts = encode_counts(letter.call, letter.round, letter.degree)
             return _LONG.pack(letter.inc) + counts + _LONG.pack(letter.tag) + bytes((letter.steady,))
         echo, number = letter.echo
-        front = _LONG.pack(echo) + _varint(number) + _LONG.pack(letter.inc)
-        front += _varints(letter.ctr, letter.round, letter.degree)
+        front = _LONG.pack(echo) + encode_count(number) + _LONG.pack(letter.inc)
+        front += encode_counts(letter.ctr, letter.round, letter.degree)
         if isinstance(letter, Offer):
-            front += _LONG.pack(letter.tag) + _varints(letter.g, letter.k, letter.spoken, letter.heard, letter.logged)
+            known = letter.g, letter.k, letter.spoken, letter.heard, letter.logged
+            front += _LONG.pack(letter.tag) + encode_counts(*known)
             flags = letter.intact | letter.fresh << 1
         else:
-            front += _varint(letter.g)
+            front += encode_count(letter.g)
             flags = letter.goes_on
         vectors = b"" if letter.hat is None else self._numbers(letter.hat) + letter.share.astype("<f8").tobytes()
         return front + bytes((flags, self._width)) + vectors
@@ -259,17 +220,17 @@ class Wire:
 
     def _read(self, kind: Kind, tag: int, body: bytes, at: int) -> Confirm | Farewell | Request | Statement:
         if kind is Kind.REQUEST:
-            (heard,), at = _read_counts(body, at, 1)
+            (heard,), at = read_counts(body, at, 1)
             _end(body, at)
             return Request(tag, heard)
         if kind is Kind.CONFIRM or kind is Kind.FAREWELL:
             _end(body, at)
             return Confirm(tag) if kind is Kind.CONFIRM else Farewell(tag)
         if self._lockstep:
-            (n, degree), at = _read_counts(body, at, 2)
+            (n, degree), at = read_counts(body, at, 2)
             label = 0
         else:
-            (n, label, degree), at = _read_counts(body, at, 3)
+            (n, label, degree), at = read_counts(body, at, 3)
         (digest,) = _DIGEST.unpack_from(body, at)
         at += _DIGEST.size
         data = body[at:]
@@ -309,24 +270,24 @@ class Wire:
                 return Refused(inc)
             _end(body, at + 8)
             return Hello(inc, _even(_LONG.unpack_from(body, at)[0]))
-        (number,), at = _read_counts(body, at, 1)
+        (number,), at = read_counts(body, at, 1)
         if kind is Kind.CALL:
-            (round, degree), at = _read_counts(body, at, 2)
+            (round, degree), at = read_counts(body, at, 2)
             (tag,) = _LONG.unpack_from(body, at)
             steady = _flags(body[at + 8], 1)
             _end(body, at + 9)
             return Call(inc, number, round, degree, _even(tag), bool(steady))
         (own,) = _LONG.unpack_from(body, at)
-        (ctr, round, degree), at = _read_counts(body, at + 8, 3)
+        (ctr, round, degree), at = read_counts(body, at + 8, 3)
         if kind is Kind.OFFER:
             (tag,) = _LONG.unpack_from(body, at)
-            (g, k, spoken, heard, logged), at = _read_counts(body, at + 8, 5)
+            (g, k, spoken, heard, logged), at = read_counts(body, at + 8, 5)
             flags = _flags(body[at], 3)
             hat, share = self._read_edge(body, at + 1)
             intact, fresh = bool(flags & 1), bool(flags & 2)
             known = _even(tag), g, k, spoken, heard, logged
             return Offer((inc, number), own, ctr, round, degree, *known, intact, fresh, hat, share)
-        (g,), at = _read_counts(body, at, 1)
+        (g,), at = read_counts(body, at, 1)
         goes_on = bool(_flags(body[at], 1))
         if goes_on:
             self._check_width(body, at + 1)

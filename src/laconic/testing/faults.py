@@ -192,7 +192,11 @@ def check(schedule: Schedule) -> list[str]:
     violations = list(_look_at_agents(virtual, "duals" in learner.init(1, 1)._fields))
     trace = simulate(learner, features, schedule.network, X[:target], y[:target])
     weights = np.array([host.agent.weights for host in virtual.hosts.values()])
-    error, fault_free = (float(((w @ test.T - label) ** 2).mean()) for w in (weights, trace.state.weights))
+    error = float(((weights @ test.T - label) ** 2).mean())
+    # On slots agents end in rounds of their own, and from one round to the next the error goes up and down by 10%.
+    ends = range(target, 1 + max(host.agent.round for host in virtual.hosts.values()))
+    models = (simulate(learner, features, schedule.network, X[:end], y[:end]).state.weights for end in ends)
+    fault_free = max(float(((model @ test.T - label) ** 2).mean()) for model in models)
     if not error <= (1 + _TOLERANCE) * fault_free:
         violations.append(f"the mean square error is {error:.4g}, without faults it is {fault_free:.4g}.")
     if (
