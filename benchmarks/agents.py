@@ -214,7 +214,7 @@ def examine(folder: Path, names: tuple[str, ...], rounds: int) -> str:
         for state in states.values()
         for number, other in enumerate(state.about["neighbours"], 1)
     ]
-    at = {state.about["position"][2] for state in states.values()}
+    at = {state.about["round"] for state in states.values()}
     duals = np.array([state.arrays["duals"] for state in states.values()])
     error = np.abs(duals.sum(axis=0)).max() / np.abs(duals).max()
     return (

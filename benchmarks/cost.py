@@ -223,10 +223,11 @@ def message_sizes() -> dict[str, int]:
             lc.Agent(name, [other], features, learner, n_agents=2, dtype="float32")
             for name, other in (("a", "b"), ("b", "a"))
         ]
-        for _ in range(300):
+        for turn in range(310):
             said = []
             for agent in pair:
-                agent.learn(np.full(INPUTS, 0.5), 1.0)
+                if turn >= 10:  # by then they know each other
+                    agent.learn(np.full(INPUTS, 0.5), 1.0)
                 said.append(agent.outgoing())
             for agent, messages in zip(pair, said[::-1], strict=True):
                 for message in messages:

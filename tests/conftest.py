@@ -77,9 +77,10 @@ def compile_kernels():
     learner = lc.QCODKLA(alpha=0.0, beta=0.5, bits=3)
     lc.simulate(learner, features, lc.Network.ring(2), np.zeros((2, 2, 2)), np.ones((2, 2)))
     agents = {name: lc.Agent(name, [other], features, learner, n_agents=2) for name, other in ("ab", "ba")}
-    for _ in range(2):
+    for _ in range(8):  # the first of them to get to know each other
         for agent in agents.values():
-            agent.learn(np.zeros(2), 1.0)
+            if agent.ready:
+                agent.learn(np.zeros(2), 1.0)
         for name, other in ("ab", "ba"):
             for message in agents[name].outgoing():
                 agents[other].receive(message.data, name)

@@ -104,7 +104,10 @@ CALLS = {
     "data.Truth()": (lc.data.synthetic(4, 3, 2, drift=0.5).truth, {"X": X, "t": 1}),
     "checks.check_learner": (lc.checks.check_learner, {"learner": lc.Local(step=0.3)}),
     "Agent": (lc.Agent, {"name": "a", "neighbours": ["b"], "features": FEATURES, "learner": lc.ODKLA(), "n_agents": 2}),
-    "Agent.learn": (lambda x, y: fresh_agent().learn(x, y), {"x": np.zeros(2), "y": 1.0}),
+    "Agent.learn": (
+        lambda x, y: lc.Agent("ann", [], FEATURES, lc.ODKLA(), n_agents=1).learn(x, y),
+        {"x": np.zeros(2), "y": 1.0},
+    ),
     "Agent.predict": (lambda x: fresh_agent().predict(x), {"x": np.zeros(2)}),
     "Agent.receive": (lambda data, sender: fresh_agent().receive(data, sender), {"data": b"", "sender": "ben"}),
     "Agent.connected": (lambda name: fresh_agent().connected(name), {"name": "ben"}),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from agent_kit import carry
 
 import laconic as lc
 from laconic.deploy.running.record import Record
@@ -15,14 +16,11 @@ def run_recorded(folder, learner, X, y, dtype="float64"):
     neighbours = {"ann": {"ben": 2}, "ben": {"ann": 1, "cid": 1}, "cid": {"ben": 2}}
     agents = {name: lc.Agent(name, neighbours[name], features, learner, n_agents=3, dtype=dtype) for name in NAMES}
     records = {name: Record(folder / f"{name}.npz") for name in NAMES}
+    carry(agents)
     for t in range(len(y)):
         for k, (name, agent) in enumerate(agents.items()):
             records[name].add(agent.learn(X[t, k], y[t, k]))
-        for agent in agents.values():
-            for message in agent.outgoing():
-                for other in agents if message.to is None else [message.to]:
-                    if other in agent.neighbours:
-                        agents[other].receive(message.data)
+        carry(agents)
     for name, agent in agents.items():
         agent.end_round()
         records[name].write(agent)
@@ -72,8 +70,9 @@ def test_what_an_agent_knew_of_its_neighbours_is_in_the_info_of_its_trace(stream
     assert info["neighbours"].tolist() == ["ann", "cid"]
     for name, replica, heard in zip(info["neighbours"], info["replicas"], info["heard"], strict=True):
         assert np.array_equal(replica, agents[name].broadcast)
-        assert tuple(heard[:2]) == tuple(agents[name].position[:2])
-    assert tuple(info["position"]) == tuple(agents["ben"].position)
+        assert tuple(heard) == tuple(agents[name].position("ben"))
+    spoken = [agents["ben"].position(name) for name in info["neighbours"]]
+    assert [tuple(position) for position in info["position"]] == spoken
     assert info["rounds"].tolist() == list(range(1, 51))
 
 

@@ -40,6 +40,7 @@ def carry(agents, order=None):
 def run(agents, X, y, order=None):
     """Rounds of lockstep: predictions and sends, (T, N)."""
     predictions, sent = np.empty(y.shape), np.empty(y.shape, dtype=bool)
+    carry(agents, order)
     for t in range(len(y)):
         for i, agent in enumerate(agents.values()):
             info = agent.learn(X[t, i], y[t, i])

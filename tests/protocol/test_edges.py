@@ -47,27 +47,6 @@ def mend(agents, one, two):
 
 
 @pytest.mark.parametrize("clock", CLOCKS)
-def test_a_snapshot_from_before_the_edge_was_opened_does_not_suspend_it(clock, features):
-    """Agents that start ask each other first; where messages overtake each other, an answer may come too late."""
-    agents = make_team(puppet(), features, ["ann-ben"], clock=clock)
-    for agent in agents.values():
-        agent.rejoin()
-    said = []
-    while letters := post(agents):
-        said += letters
-        deliver(agents, letters)
-    old = [letter for letter in said if letter[0] == "ann" and kind_of(letter[2]) == "snapshot"]
-    assert len(old) > 1
-    for letter in old:
-        deliver(agents, [letter])
-        assert agents["ben"].edges == {"ann": "live"}
-        assert agents["ben"].ready
-    carry(agents)
-    play(agents, 3)
-    check_invariants(agents)
-
-
-@pytest.mark.parametrize("clock", CLOCKS)
 @pytest.mark.parametrize("channel", [lc.Channel(), THREE_BITS, CHANNELS["both"]], ids=["dense", "3 bits", "both"])
 def test_a_new_edge_begins_with_nothing(channel, clock, features):
     agents = make_team(puppet(channel), features, PATH, clock=clock)
@@ -108,12 +87,9 @@ def test_a_newcomer(clock, features):
     agents["cid"].add("dan")
     agents["dan"].rejoin()
     carry(agents)
-    if clock == "lockstep":  # cid may have to ask where dan stands, now that he is there
-        agents["cid"].remind()
-        carry(agents)
-    assert agents["dan"].round == 12
     assert agents["dan"].edges == {"cid": "live"}
     play(agents, 5, seed=1)
+    assert agents["dan"].round == 17
     check_invariants(agents)
 
 
@@ -177,17 +153,18 @@ def test_an_edge_that_returns_begins_anew(leaver, clock, features):
         check_invariants(agents)
 
 
-def test_a_farewell_that_was_lost_is_as_if_it_had_not_been_said(features):
-    """Both ends go on with the share that the other kept."""
+def test_a_farewell_that_was_lost(features):
+    """Removed and added again while the other end knows of nothing: the edge begins anew all the same."""
     for leaver, other in (("ann", "cid"), ("cid", "ann")):
         agents = make_team(puppet(THREE_BITS), features, TRIANGLE)
         play(agents, 8)
-        kept = agents[other].share(leaver)
+        assert agents[other].share(leaver).any()
         agents[leaver].remove(other)
         carry(agents, lambda letter: kind_of(letter[2]) == "farewell")
         agents[leaver].add(other)
         carry(agents)
-        assert close(agents[leaver].share(other), -kept)
+        assert agents[leaver].edges[other] == agents[other].edges[leaver] == "live"
+        assert not agents[leaver].share(other).any() and not agents[other].share(leaver).any()
         play(agents, 3)
         check_invariants(agents)
 
@@ -207,7 +184,7 @@ def test_an_old_farewell_does_not_close_the_edge_again(leaver, features):
     before = agents[other].state()
     deliver(agents, [letter, letter])
     assert agents[other].state() == before
-    assert agents[other].counters["refusals"] == {"replayed": 2}
+    assert agents[other].counters["refusals"] == {"another session": 2}
     check_invariants(agents)
 
 
@@ -282,25 +259,22 @@ def test_a_suspended_edge_resumes_with_the_share_it_had(pair, clock, features):
 @pytest.mark.parametrize("first", ["ann", "ben"])
 @pytest.mark.parametrize("noticed", [True, False])
 def test_when_one_end_notices_later(noticed, first, features):
-    """Both go on from one share: what ann, who opens the edge, has set aside; or, if she has not, as if nothing was."""
+    """Both go on from one share: that of the end which has counted more rounds."""
     agents = make_team(puppet(THREE_BITS), features, ["ann-ben"])
     ann = agents["ann"]
     second = {"ann": "ben", "ben": "ann"}[first]
     play(agents, 10)
-    early, missed = ann.share("ben"), 0.0
     agents[first].disconnected(second)
     for _ in range(4):
         for agent in agents.values():
             speak(agent, agent.weights + 1.0)
         carry(agents, lambda letter: True)
-        missed = missed + ann.broadcast - agents["ben"].broadcast
     end_round(agents)
     assert agents[second].edges == {first: "live"}  # and has added to its share what it did not hear
-    late = ann.share("ben")
+    kept = agents[second].share(first) if second == "ann" else -agents[second].share(first)
     if noticed:
         agents[second].disconnected(first)
     mend(agents, first, second)
-    kept = early if first == "ann" else late if noticed else early + missed
     assert close(ann.share("ben"), kept)
     assert close(agents["ben"].share("ann"), -kept)
     play(agents, 2)
@@ -338,25 +312,27 @@ def test_the_living_do_not_follow_the_dead(features):
     assert min(distances) > 7
     assert not ben.share("cid").any()
     assert close(ann.duals, -ben.duals)
-    # Otherwise the edge integrates the difference to a model that no longer moves, until all of them are there.
+    # Without a notice, its silence is one: after a heartbeat and ten rounds more the edge is not used.
     there, errors, distances = run_without_cid(features, suspend=False)
     ann, ben = there.values()
-    assert min(errors) > 5
-    assert max(distances) < 3
-    assert np.abs(ben.share("cid")).max() > 3
-    assert not close(ann.duals, -ben.duals, 0.1)
+    assert ben.edges["cid"] == "opening"
+    assert max(errors) < 0.3
+    assert not ben.share("cid").any()
+    assert close(ann.duals, -ben.duals)
 
 
-def test_a_suspended_edge_still_hears(features):
-    """Who is taken for gone and is not: its replica stays exact, only the dual leaves it out."""
+def test_who_is_taken_for_gone_and_is_not(features):
+    """It is heard, and so the edge opens again."""
     agents = make_team(puppet(THREE_BITS), features, PATH)
     play(agents, 5)
     agents["ben"].disconnected("cid")
+    assert not agents["ben"].share("cid").any()
     for agent in agents.values():
         speak(agent, agent.weights + 1.0)
     carry(agents)
-    np.testing.assert_array_equal(agents["ben"].replica("cid"), agents["cid"].broadcast)
-    assert not agents["ben"].share("cid").any()
+    assert agents["ben"].edges["cid"] == agents["cid"].edges["ben"] == "live"
+    play(agents, 3)
+    check_invariants(agents)
 
 
 def test_connected_and_disconnected_may_be_repeated(features):

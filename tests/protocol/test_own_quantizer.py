@@ -51,8 +51,8 @@ def test_the_message_is_a_zero_and_the_quantizers_bytes(dtype, features):
     info = speak(agents["ann"], model)
     assert info.bits == 96
     [(_, _, data)] = post(agents)
-    assert data[2] == 0x11  # version 1, a difference
-    assert data[15:-4] == b"\0" + struct.pack("<2H2f", 3, 7, -1.25, 2.5)
+    assert data[2] == 0x21  # version 2, a difference
+    assert data[18:-4] == b"\0" + struct.pack("<2H2f", 3, 7, -1.25, 2.5)
     agents["ben"].receive(data, "ann")
     assert agents["ben"].replica("ann").tolist() == agents["ann"].broadcast.tolist() == model.tolist()
     assert agents["ben"].replica("ann").dtype == dtype
@@ -98,7 +98,7 @@ def test_what_cannot_be_decoded_is_refused_and_changes_nothing(body, reason, fea
     [(_, _, data)] = post(agents)
     ben = agents["ben"]
     before = ben.state()
-    ben.receive(seal(data[:15] + body), "ann")
+    ben.receive(seal(data[:18] + body), "ann")
     assert ben.counters["refusals"] == {reason: 1}
     assert ben.state() == before and ben.outgoing() == []
 

@@ -79,11 +79,11 @@ def test_two_agents_ask_each_other_before_their_first_round():
 
 
 def test_in_lockstep_a_file_goes_on_after_the_rounds_of_the_checkpoint_and_on_slots_from_its_beginning():
-    before = make(neighbours=())
-    before.start(0.0)
-    for t in range(7):
-        before.learn(X, 0.5, float(t))
     for clock, skip in (("lockstep", 7), ("slotted", 0)):
+        before = make(neighbours=(), clock=clock)
+        before.start(0.0)
+        for t in range(7):
+            before.learn(X, 0.5, float(t))
         pacer = make(neighbours=(), clock=clock)
         pacer.agent.restore(before.agent.state())
         pacer.start(50.0)
@@ -104,12 +104,12 @@ def test_there_are_no_rounds_before_joining():
 def test_reminders_come_after_twice_as_long_each_time_and_at_most_two_seconds():
     pacer = make(patience=100.0)
     pacer.start(10.0)
-    assert sent(pacer.actions()) == ["request"]
+    assert sent(pacer.actions()) == ["call"]
     moments = []
     while len(moments) < 6:
         now = pacer.deadline
         pacer.handle_timer(now)
-        assert sent(pacer.actions()) == ["request"]
+        assert sent(pacer.actions()) == ["call"]
         moments.append(now - 10.0)
     assert moments == [0.25, 0.75, 1.75, 3.75, 5.75, 7.75]
 
@@ -178,7 +178,7 @@ def test_on_slots_a_neighbour_that_went_is_given_up_at_once_and_met_again():
     ann.connected("ben", 11.0)
     actions = ann.actions()
     assert of(Alert, actions) == [Alert("neighbour is back", {"neighbour": "ben"})]
-    assert "request" in sent(actions)
+    assert "call" in sent(actions)
     assert ann.given_up == set() and ann.agent.edges == {"ben": "opening"}
 
 
@@ -296,11 +296,32 @@ def test_without_a_disk_nothing_is_saved():
     assert not of(Save, pacer.actions())
 
 
-def test_what_a_round_says_comes_before_its_checkpoint():
+def test_a_checkpoint_comes_before_what_the_round_says():
     pair, _ = joined_pair(checkpoint_every=1)
     pair["ann"].learn(X, 0.5, 1.0)
     actions = pair["ann"].actions()
-    assert isinstance(actions[-1], Save) and sent(actions[:-1]) == ["dense"]
+    assert isinstance(actions[0], Save) and sent(actions[1:]) == ["dense"]
+    assert not pair["ann"].agent.must_save or len(of(Save, actions)) == 1
+
+
+def test_what_was_agreed_on_is_saved_before_it_is_said():
+    """Whether or not a round is due for a checkpoint: a decision, and a session that begins."""
+    for name, other in (("ann", "ben"), ("ben", "ann")):
+        pair = {one: make(one, [two], checkpoint_every=100) for one, two in (("ann", "ben"), ("ben", "ann"))}
+        for pacer in pair.values():
+            pacer.start(0.0)
+        saved = False
+        for _ in range(5):
+            for sender, receiver in ((other, name), (name, other)):
+                actions = pair[sender].actions()
+                kinds = sent(actions)
+                if {"decide", "confirm"} & set(kinds):
+                    assert isinstance(actions[0], Save)
+                    saved |= sender == name
+                for message in of(lc.protocol.Message, actions):
+                    pair[sender].agent.state()
+                    pair[receiver].received(message.data, sender, 0.0)
+        assert saved
 
 
 def test_predictions_are_published_no_faster_than_asked():

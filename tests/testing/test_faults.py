@@ -9,7 +9,7 @@ from conftest import CHANNELS, LEARNERS, make_learner, make_stream
 
 import laconic as lc
 from laconic.cli import main
-from laconic.protocol.dialogue import Dialogue
+from laconic.protocol.accounts import Accounts
 from laconic.testing.faults import _DRAWERS, check, draw_schedule, shrink
 from laconic.testing.faults import LEARNERS as FAULTY
 from laconic.transport.faults import Crash, Delay, Drop, Duplication, Partition
@@ -75,17 +75,13 @@ def test_lockstep_keeps_the_simulators_bits_through_loss_and_a_crash_with_a_fres
 
 
 def test_a_bug_is_found_and_its_schedule_shrunk(monkeypatch, capsys):
-    """Without the correction of sums for lateness, duals no longer cancel; loss and delay alone must show it."""
-    hear = Dialogue.apply
+    """Without the correction of shares for lateness, they no longer cancel; loss and delay alone must show it."""
+    hear = Accounts.hear
 
-    def careless(self, neighbour, statement):
-        finished, self.finished = self.finished, statement.header.position.round - 1
-        try:
-            hear(self, neighbour, statement)
-        finally:
-            self.finished = finished
+    def careless(self, index, statement, late, digest_of):
+        return hear(self, index, statement, 0, digest_of)
 
-    monkeypatch.setattr(Dialogue, "apply", careless)
+    monkeypatch.setattr(Accounts, "hear", careless)
     seed = next(s for s in range(100) if draw_schedule(s).clock == "slotted" and check(draw_schedule(s)))
     schedule = draw_schedule(seed)
     smallest = shrink(schedule)

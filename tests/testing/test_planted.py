@@ -6,7 +6,7 @@ from laconic.protocol.pacer import Pacer
 from laconic.protocol.paces import Lockstep
 from laconic.testing.faults import check, draw_schedule, shrink
 
-START, CONNECTED = Pacer.start, Pacer.connected
+CONNECTED = Pacer.connected
 
 
 def remind_nobody(self, now):
@@ -22,11 +22,6 @@ def give_up_at_once(self):
     return 0.0
 
 
-def start_without_asking(self, now, offset=0.0):
-    self.agent.rejoin = lambda: None
-    START(self, now, offset)
-
-
 def save_nothing(self):
     """Not even when a checkpoint is due."""
 
@@ -38,7 +33,6 @@ def save_nothing(self):
         (Pacer, "_remind", remind_nobody, range(10)),
         (Pacer, "connected", stay_away_from_those_given_up, range(10)),
         (Lockstep, "_grace", give_up_at_once, range(20, 30)),
-        (Pacer, "start", start_without_asking, range(60, 70)),
         (Pacer, "_save", save_nothing, range(60, 80)),
     ],
     ids=lambda value: getattr(value, "__name__", None),

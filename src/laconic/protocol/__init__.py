@@ -1,13 +1,15 @@
 """One agent as a state machine without I/O: messages in, messages out; checkpoints and repair.
 
-The rooms, from the inside out: ``ledger`` holds the numbers and calls the simulator's kernels; ``neighbour`` is what is
-known of each neighbour and edge; ``wire`` turns messages into bytes and back; ``dialogue`` is the protocol; ``agent``
-is what people use; ``checkpoint`` is its memory on disk; ``pacer``, with its two ``paces``, decides when an agent does
-what, and says so in ``actions``.
+The rooms, from the inside out. Over any kind of numbers: ``messages`` is what is said, ``session`` one end of an edge,
+``ends`` all of a process, ``table`` what is done when, ``handshake`` how sessions begin and end, ``conversation`` what
+happens in them. Over vectors: ``ledger`` holds the numbers of an agent and lets ``engine.one`` compute, ``accounts``
+are the shares of its edges. In bytes: ``wire`` encodes and decodes, ``dialogue`` puts it all together. ``agent`` is
+what people use; ``checkpoint`` and ``state`` are its memory; ``pacer``, with its two ``paces``, decides when an agent
+does what, and says so in ``actions``.
 """
 
 from laconic.protocol.agent import Agent, Info, NotReady
 from laconic.protocol.checkpoint import AgentState
-from laconic.protocol.dialogue import Message
+from laconic.protocol.dialogue import Alert, Message
 
-__all__ = ["Agent", "AgentState", "Info", "Message", "NotReady"]
+__all__ = ["Agent", "AgentState", "Alert", "Info", "Message", "NotReady"]

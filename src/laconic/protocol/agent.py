@@ -7,6 +7,7 @@ tells it who is there, and decides when a round begins.
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, final
@@ -20,14 +21,15 @@ from laconic.engine import Diverged
 from laconic.engine.endings import BAD_INPUT, DIVERGED
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
-from laconic.protocol.checkpoint import AgentState, read_checkpoint, write_checkpoint
-from laconic.protocol.dialogue import Dialogue, Message
-from laconic.protocol.edge import Neighbour
+from laconic.protocol.arguments import bad_sample, check_name, check_neighbours, read_label
+from laconic.protocol.checkpoint import AgentState, load_checkpoint, write_checkpoint
+from laconic.protocol.dialogue import Alert, Dialogue, Message
 from laconic.protocol.fingerprint import fingerprint
 from laconic.protocol.ledger import Ledger
-from laconic.protocol.messages import Position
+from laconic.protocol.messages import Kind, Position
+from laconic.protocol.session import Session
 from laconic.protocol.state import put_state, take_state
-from laconic.protocol.wire import Wire
+from laconic.protocol.wire import Wire, identity
 
 LOCKSTEP, SLOTTED = "lockstep", "slotted"
 _LAST_ROUND = 1 << 47  # half of what a message can say
@@ -90,11 +92,13 @@ class Agent:
     dtype : "float64" or "float32"
     heartbeat : int
         On slots, say "nothing to say" after so many silent rounds, so that a neighbour that missed the last message
-        finds out; 0 is never.
+        finds out; whoever is not heard for ten rounds more is asked to begin anew.
     engine : "auto", "compiled" or "reference"
         How the rounds are computed: by the simulator's kernels, or by the learner's own steps in NumPy, which needs
         neither numba nor any time to start. Auto takes the kernels where there are. Agents of both kinds understand
         each other.
+    incarnation : int, optional
+        64 bits that no other process of this name has; drawn at random if not given, as it should be outside tests.
 
     Examples
     --------
@@ -103,16 +107,21 @@ class Agent:
     >>> learner = lc.QCODKLA(rho=0.5, eta=1.0, alpha=1.0, beta=0.99, bits=3)
     >>> ann = lc.Agent("ann", ["ben"], features, learner, n_agents=2)
     >>> ben = lc.Agent("ben", ["ann"], features, learner, n_agents=2)
+    >>> agents = {"ann": ann, "ben": ben}
+    >>> def carry():
+    ...     while messages := ann.outgoing() + ben.outgoing():
+    ...         for message in messages:
+    ...             agents[message.to].receive(message.data)
+    ...     return message
+    >>> message = carry()  # at first they get to know each other
     >>> rng = np.random.default_rng(0)
     >>> for t in range(500):
-    ...     for agent in (ann, ben):
+    ...     for agent in agents.values():
     ...         x = rng.uniform(size=2)
     ...         info = agent.learn(x, np.sin(5 * x[0]) + x[1])
-    ...     for sender, receiver in ((ann, ben), (ben, ann)):
-    ...         for message in sender.outgoing():
-    ...             receiver.receive(message.data)
+    ...     message = carry()
     >>> info.sent, info.bits, len(message.data)
-    (True, 332, 64)
+    (True, 332, 65)
     >>> bool((ben.replica("ann") == ann.broadcast).all())
     True
     """
@@ -127,11 +136,12 @@ class Agent:
         n_agents: int,
         clock: str = LOCKSTEP,
         dtype: str = "float64",
-        heartbeat: int = 0,
+        heartbeat: int = 10,
         engine: str = "auto",
+        incarnation: int | None = None,
     ) -> None:
-        self.name = _check_name("name", name)
-        degrees = _check_neighbours(neighbours)
+        self.name = check_name("name", name)
+        degrees = check_neighbours(neighbours)
         if not isinstance(features, RandomFeatures):
             raise ValueError(f"features must be laconic.RandomFeatures, got {type(features).__name__}.")
         if not isinstance(learner, Learner):
@@ -139,17 +149,36 @@ class Agent:
         n_agents = _validate.integer("n_agents", n_agents, least=1 + len(degrees))
         self.features, self.learner = features, learner
         self.clock = _validate.choice("clock", clock, (LOCKSTEP, SLOTTED))
-        self.heartbeat = _validate.integer("heartbeat", heartbeat, least=0)
+        self.heartbeat = _validate.integer("heartbeat", heartbeat, least=0 if clock == LOCKSTEP else 1)
+        inc = secrets.randbits(64) if incarnation is None else incarnation
+        inc = _validate.integer("incarnation", inc, least=0, most=(1 << 64) - 1)
         self._speaks = learner.channel is not None
         ledger = Ledger(features, learner, n_agents, len(degrees), dtype, engine)
-        mark = fingerprint(features, learner, n_agents, ledger.dtype)
-        wire = Wire(self.name, mark, features.n_features, learner.channel, ledger.dtype)
+        lockstep = self.clock == LOCKSTEP
+        mark = fingerprint(features, learner, n_agents, ledger.dtype, self.clock)
+        wire = Wire(self.name, mark, features.n_features, learner.channel, ledger.dtype, lockstep)
         self._ledger, self._wire = ledger, wire
-        self._dialogue = Dialogue(self.name, self.clock == LOCKSTEP, ledger, wire)
+        self._dialogue = Dialogue(self.name, lockstep, ledger, wire, inc, self.heartbeat)
         self._silent_for = 0
-        for other, degree in degrees.items():
-            self._dialogue.register(other, _validate.integer(f"degree of {other!r}", degree, least=0) or len(degrees))
-        self._dialogue.listen_to_the_living()
+        for index, (other, degree) in enumerate(degrees.items(), 1):
+            degree = _validate.integer(f"degree of {other!r}", degree, least=0) or len(degrees)
+            self._dialogue.register(self._end(other, index, degree))
+        self._dialogue.accounts.resize([0] * len(degrees))
+        self._dialogue.settle()
+        if self._speaks:
+            for end in self._dialogue.ends.values():
+                self._dialogue.seek(end)
+
+    def _end(self, name: str, index: int, degree: int) -> Session:
+        """One's own end of an edge to ``name``."""
+        known = self._dialogue.by_identity
+        name = check_name("neighbours", name)
+        number = identity(name)
+        if name == self.name or number == self._wire.sender:
+            raise ValueError(f"neighbours must be others than {self.name!r} itself, got {name!r}.")
+        if number in known:
+            raise ValueError(f"neighbours {known[number].name!r} and {name!r} share a number: rename one.")
+        return Session(name, index, leads=self.name < name, degree=degree)
 
     def __repr__(self) -> str:
         return f"Agent({self.name!r}, neighbours={list(self.neighbours)}, round={self.round})"
@@ -162,7 +191,7 @@ class Agent:
         self._ledger.take(x)
         prediction = self._ledger.predict()
         if math.isnan(prediction):
-            raise _bad_sample()
+            raise bad_sample()
         return prediction
 
     def learn(self, x: object, y: float | None) -> Info:
@@ -178,7 +207,7 @@ class Agent:
             If the model left all bounds.
         """
         self._ledger.take(x)
-        return self._round(_label(y))
+        return self._round(read_label(y))
 
     def idle(self) -> Info:
         """A round without a sample: the model follows the neighbours, and the ridge, but learns nothing new."""
@@ -200,46 +229,65 @@ class Agent:
     def _round(self, label: float) -> Info:
         dialogue, ledger = self._dialogue, self._ledger
         self.end_round()
+        dialogue.warm_start()
         t = dialogue.round + 1
         status, prediction = ledger.learn(label, t)
         if status == BAD_INPUT:
-            raise _bad_sample()
+            raise bad_sample()
         if status == DIVERGED:
             lost = f"the model of agent {self.name!r} left all bounds; raise "
             raise Diverged(t, None, Worded(lost, Argument("eta"), " or lower ", Argument("step"), "."))
-        sent, outside, scale = ledger.speak(t) if self._speaks else (False, 0, 0.0)
-        dialogue.begin_round(sent)
+        sent, outside, bits = self._speak(t) if self._speaks else self._say_nothing()
         sent = sent and dialogue.degree > 0
-        if dialogue.degree and self._speaks:
-            self._say(sent, scale)
-            dialogue.follow_up()
-        elif not self._speaks:
-            dialogue.end_round_alone()
-        bits = ledger.message_bits() if sent else 0
-        dialogue.count_round(sent, bits)
+        counters = dialogue.counters
+        counters["sends" if sent else "censored"] += 1
+        counters["bits"] += bits if sent else 0
         saturated = outside / ledger.n_features if sent else 0.0
-        return Info(t, prediction, label, ledger.loss(prediction, label), sent, bits, saturated)
+        return Info(t, prediction, label, ledger.loss(prediction, label), sent, bits if sent else 0, saturated)
 
-    def _say(self, sent: bool, scale: float) -> None:
-        dialogue, degree = self._dialogue, self._dialogue.degree
+    def _speak(self, t: int) -> tuple[bool, int, int]:
+        """Say what there is to say in round ``t``: (whether that is more than silence, entries that saturate, bits)."""
+        dialogue, ledger = self._dialogue, self._ledger
+        if dialogue.tell_whole:
+            dialogue.tell_whole = False
+            ledger.said(0)[:] = ledger.weights
+            kind, data = dialogue.book.full()
+            self._silent_for = 0
+            dialogue.begin(kind, data)
+            return True, 0, 8 * len(data)
+        sent, outside, scale = ledger.speak(t)
         if sent:
-            if self._ledger.row.dense:
-                data = self._wire.dense(dialogue.position, degree, self._ledger.said(0))
+            self._silent_for = 0
+            if ledger.row.dense:
+                dialogue.begin(Kind.DENSE, self._wire.model(ledger.said(0)))
             else:
-                data = self._wire.difference(dialogue.position, degree, self._ledger.row.message, scale)
-            dialogue.say(data, spoken=True)
-            self._silent_for = 0
-            return
+                dialogue.begin(Kind.DIFFERENCE, self._wire.difference(ledger.row.message, scale))
+            return True, outside, ledger.message_bits()
         self._silent_for += 1
-        if dialogue.lockstep or (self.heartbeat and self._silent_for >= self.heartbeat):
-            dialogue.say(self._wire.silence(dialogue.position, degree), spoken=False)
+        due = dialogue.lockstep or self._silent_for >= self.heartbeat
+        if due:
             self._silent_for = 0
+        dialogue.begin(Kind.SILENCE, b"", say=due)
+        return False, 0, 0
+
+    def _say_nothing(self) -> tuple[bool, int, int]:
+        """A round of a learner that does not speak."""
+        self._dialogue.round += 1
+        self._dialogue.finished = self._dialogue.round
+        return False, 0, 0
 
     def skip_to(self, round: int) -> None:
         """On slots: let rounds pass in silence until ``round`` is the last one, as after a pause of the device."""
         if self.clock == LOCKSTEP:
             raise ValueError("skip_to is for clock='slotted': in lockstep the others wait.")
-        self._dialogue.skip_to(_validate.integer("round", round, least=0, most=_LAST_ROUND))
+        dialogue = self._dialogue
+        missed = _validate.integer("round", round, least=0, most=_LAST_ROUND) - dialogue.round
+        if missed > 0:
+            dialogue.let_pass(missed)
+            self._silent_for += missed
+            if self._silent_for >= self.heartbeat:
+                self._silent_for = 0
+                dialogue.say_silence()
 
     # ----------------------------------------------------------------------------------------------------------------
     # Messages
@@ -251,71 +299,99 @@ class Agent:
         """
         dialogue, given = self._dialogue, data  # type: Dialogue, object
         if not isinstance(given, (bytes, bytearray, memoryview)):
-            dialogue.refuse("not bytes", sender)
+            dialogue.refuse("not bytes", None, sender)
             return
         try:
             message = bytes(given)
         except ValueError:  # a view of memory that has been released
-            dialogue.refuse("not bytes", sender)
+            dialogue.refuse("not bytes", None, sender)
             return
+        vouched: object = sender
+        if vouched is not None and not isinstance(vouched, str):  # what vouches for nobody by name vouches for nobody
+            dialogue.refuse("stranger", None, None)
+            return
+        dialogue.counters["messages_in"] += 1
+        dialogue.counters["bytes_in"] += len(message)
         dialogue.receive(message, sender)
 
     def outgoing(self) -> list[Message]:
         """The messages to be carried now, in order; each is given out once."""
-        return self._dialogue.take_outgoing()
+        return self._dialogue.outgoing()
+
+    @property
+    def must_save(self) -> bool:
+        """Whether something was agreed on since the last ``state``: save it before ``outgoing`` is carried.
+
+        Then a restart from the last checkpoint goes on exactly where the agent was, if all rounds were saved, too.
+        """
+        return self._dialogue.must_save
+
+    def alerts(self) -> list[Alert]:
+        """What somebody should look at, since the last time; each is given out once."""
+        news, self._dialogue.news = self._dialogue.news, []
+        return [Alert(*one) for one in news]
 
     @property
     def ready(self) -> bool:
         """Whether the next round may begin."""
-        return not (self._speaks and self._dialogue.waiting())
+        return not (self._speaks and self._dialogue.who_is_waited_for())
 
     @property
     def waiting(self) -> tuple[str, ...]:
         """Who has to be heard before the next round may begin."""
-        return tuple(n.name for n in self._dialogue.waiting()) if self._speaks else ()
+        return tuple(end.name for end in self._dialogue.who_is_waited_for()) if self._speaks else ()
 
     def remind(self) -> None:
         """Ask those again that are waited for. For whoever drives the agent, when nothing has come for a while."""
-        self._dialogue.remind()
+        if self._speaks:
+            self._dialogue.remind()
 
     # ----------------------------------------------------------------------------------------------------------------
     # Who is there
 
     def connected(self, name: str) -> None:
         """A neighbour is there, for the first time or again: find out what was missed."""
-        self._dialogue.meet(self._neighbour(name))
+        end = self._neighbour(name)
+        if end.shut == "quarantined":
+            self._dialogue.admit(end)
+        elif self._speaks and not end.shut:
+            self._dialogue.connected(end)
 
     def disconnected(self, name: str) -> None:
         """A neighbour is gone: suspend the edge, and wait for it no longer."""
-        self._dialogue.miss(self._neighbour(name))
+        self._dialogue.disconnected(self._neighbour(name))
 
     def rejoin(self) -> None:
-        """Start among agents that may already be running: ask them all what this one last said, before it goes on.
+        """Start among agents that may already be running: find out where they are, before the first round.
 
         Call it once, after the constructor and perhaps ``restore``. The agent is not ready until all have answered
-        whose absence has not been noted by ``disconnected``.
+        whose absence has not been noted by ``disconnected``; on slots, after three reminders at the latest.
         """
         if self._speaks:
             self._dialogue.rejoin()
 
     def add(self, name: str, degree: int = 0) -> None:
         """Have a neighbour more; it has to be told likewise. The edge opens when both have agreed."""
-        if _check_name("neighbours", name) in self._dialogue.neighbours:
+        dialogue = self._dialogue
+        if check_name("neighbours", name) in dialogue.ends:
             raise ValueError(f"{name!r} is a neighbour already.")
-        self._dialogue.add_neighbour(name, _validate.integer("degree", degree, least=0))
+        degree = _validate.integer("degree", degree, least=0)
+        end = self._end(name, dialogue.degree + 1, degree or dialogue.degree + 1)
+        end.fresh = True
+        dialogue.add(end)
 
     def remove(self, name: str) -> None:
         """Have a neighbour less: its share of the dual goes with it, and it is told."""
-        self._dialogue.remove_neighbour(self._neighbour(name))
+        self._dialogue.remove(self._neighbour(name))
 
     def leave(self) -> None:
         """Say farewell to all neighbours."""
         for name in self.neighbours:
             self.remove(name)
 
-    def _neighbour(self, name: str) -> Neighbour:
+    def _neighbour(self, name: str) -> Session:
         try:
-            return self._dialogue.neighbours[name]
+            return self._dialogue.ends[name]
         except (KeyError, TypeError):
             known = ", ".join(repr(other) for other in self.neighbours) or "nobody"
             raise ValueError(
@@ -328,22 +404,17 @@ class Agent:
     @property
     def neighbours(self) -> tuple[str, ...]:
         """Names of all neighbours, there or not."""
-        return tuple(self._dialogue.neighbours)
+        return tuple(self._dialogue.ends)
 
     @property
     def edges(self) -> dict[str, str]:
         """Where each edge stands: "live", "opening" or "gone"."""
-        return {name: neighbour.stage.value for name, neighbour in self._dialogue.neighbours.items()}
+        return {name: end.stage.value for name, end in self._dialogue.ends.items()}
 
     @property
     def round(self) -> int:
         """The last round, counted from 1."""
         return self._dialogue.round
-
-    @property
-    def position(self) -> Position:
-        """(life, sequence, round): how far the agent has come."""
-        return self._dialogue.position
 
     @property
     def weights(self) -> Array:
@@ -366,22 +437,34 @@ class Agent:
         """A copy of what this agent believes a neighbour's model to be."""
         return self._ledger.said(self._neighbour(name).index).copy()
 
+    def position(self, name: str) -> Position:
+        """How far this agent has spoken to a neighbour: the session, and the statement in it."""
+        end = self._neighbour(name)
+        return Position(end.tag >> 1, end.spoken)
+
     def heard(self, name: str) -> Position:
-        """How far a neighbour has been heard."""
-        return self._neighbour(name).position
+        """How far a neighbour has been heard: equal to the ``position`` there if nothing is missing."""
+        end = self._neighbour(name)
+        return Position(end.tag >> 1, end.heard)
+
+    def edge_round(self, name: str) -> int:
+        """How many rounds are counted in an edge's share. In lockstep both ends agree, on slots they may be apart."""
+        return self._neighbour(name).k
 
     def share(self, name: str) -> Array:
-        """A copy of an edge's share of the dual, over rho: gamma is rho times the sum of the live edges' shares."""
-        neighbour = self._neighbour(name)
-        if neighbour.live:
-            return neighbour.share(self._ledger.balance(neighbour.index)).copy()
-        return np.zeros(self._ledger.n_features)
+        """A copy of an edge's share of the dual, over rho: gamma is rho times the sum of the live edges' shares.
+
+        Shares of the two ends cancel where both stand in one ``edge_round`` and have heard all of each other; who is
+        ``k`` rounds behind lacks ``k`` times its broadcast less its replica.
+        """
+        end = self._neighbour(name)
+        return self._dialogue.accounts.share(end.index) if end.counted else np.zeros(self._ledger.n_features)
 
     @property
     def counters(self) -> dict[str, Any]:
         """What has happened so far: sends, censored, bits, bytes and messages in and out, repairs, refusals..."""
         names = ("sends", "censored", "bits", "messages_in", "messages_out", "bytes_in", "bytes_out")
-        more = ("requests", "repeats", "snapshots", "repairs", "recoveries")
+        more = ("requests", "repeats", "snapshots", "sessions", "doubts", "repairs", "recoveries")
         dialogue = self._dialogue
         return {**{name: dialogue.counters[name] for name in names + more}, "refusals": dict(dialogue.refusals)}
 
@@ -390,6 +473,7 @@ class Agent:
 
     def state(self) -> AgentState:
         """All that the agent needs to go on, as plain values and copies of arrays."""
+        self._dialogue.must_save = False
         return take_state(self._dialogue)
 
     def restore(self, state: AgentState) -> None:
@@ -401,44 +485,8 @@ class Agent:
         write_checkpoint(_validate.path("path", path), self.state())
 
     def load(self, path: str | Path) -> bool:
-        """Restore from ``path``, or from the one before it if that is torn; False if there is neither."""
-        state = read_checkpoint(_validate.path("path", path))
-        if state is None:
-            return False
-        self.restore(state)
-        return True
+        """Restore from ``path``, or from the one before it if that is no good; False if there is neither.
 
-
-def _label(y: object) -> float:
-    if y is None:
-        return math.nan
-    if isinstance(y, (str, bytes)):  # float would read it
-        raise ValueError(f"y must be a number, or NaN where it is missing; got {_validate.shown(y)}.")
-    try:
-        label = float(y)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise ValueError(f"y must be a number, or NaN where it is missing; got {_validate.shown(y)}.") from None
-    if math.isinf(label):
-        raise ValueError(f"y must be finite, or NaN where it is missing; got {_validate.shown(y)}.")
-    return label
-
-
-def _check_name(what: str, name: object) -> str:
-    if not isinstance(name, str) or not name or len(name) > 200 or not name.isprintable():
-        raise ValueError(f"{what} must be given as text of 1 to 200 characters, got {_validate.shown(name)}.")
-    return name
-
-
-def _check_neighbours(neighbours: object) -> dict[str, int]:
-    """Names and degrees; 0 where a degree is not known."""
-    if isinstance(neighbours, str):
-        raise ValueError(f"neighbours must be a list of names, got the single string {neighbours!r}.")
-    if not isinstance(neighbours, Iterable):
-        raise ValueError(f"neighbours must be a list of names, got {_validate.shown(neighbours)}.")
-    degrees = neighbours if isinstance(neighbours, Mapping) else None
-    names = [_check_name("neighbours", name) for name in neighbours]
-    return {name: 0 if degrees is None else degrees[name] for name in names}
-
-
-def _bad_sample() -> ValueError:
-    return ValueError("x must be finite, and not so large that the phases of the features overflow.")
+        ValueError if there are files and none of them is any good.
+        """
+        return load_checkpoint(_validate.path("path", path), self.restore)

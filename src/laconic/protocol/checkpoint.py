@@ -13,6 +13,7 @@ import json
 import logging
 import math
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -28,6 +29,10 @@ log = logging.getLogger("laconic.protocol")
 _MAGIC = b"lacheck1"
 _DIGEST = 16
 _LARGEST_FILE = 1 << 30
+
+
+class Misplaced(ValueError):
+    """A good checkpoint, of another agent or of one with other settings."""
 
 
 @final
@@ -120,7 +125,7 @@ def _is_whole(path: Path) -> bool:
         if path.stat().st_size > _LARGEST_FILE:
             return False
         AgentState.from_bytes(path.read_bytes())
-    except (ValueError, OSError):
+    except Exception:
         return False
     return True
 
@@ -130,17 +135,31 @@ def read_checkpoint(path: Path) -> AgentState | None:
 
     ValueError if there are files and none of them is any good.
     """
-    broken = []
+    found: list[AgentState] = []
+    return found[0] if load_checkpoint(path, found.append) else None
+
+
+def load_checkpoint(path: Path, use: Callable[[AgentState], None]) -> bool:
+    """Have ``use`` take the state at ``path``, or the previous one if that is missing or no good; False if none is.
+
+    Whatever is wrong with a file, or with what ``use`` finds in it, the one before is tried, and a line logged. Then
+    ValueError if there are files and none of them is any good.
+    """
+    broken, misplaced = [], False
     for candidate in (path, previous(path)):
         try:
             if candidate.stat().st_size > _LARGEST_FILE:
                 raise ValueError("it is far too large.")
-            return AgentState.from_bytes(candidate.read_bytes())
+            use(AgentState.from_bytes(candidate.read_bytes()))
+            return True
         except FileNotFoundError:
             continue
-        except (ValueError, OSError) as error:
+        except Exception as error:  # a memory that cannot be read must not be what an agent dies of
             log.warning("checkpoint refused: %s", error, extra={"path": str(candidate)})
-            broken.append(candidate.name)
+            broken.append(f"{candidate.name} ({error})")
+            misplaced |= isinstance(error, Misplaced)
+    if misplaced:
+        raise Misplaced(f"no checkpoint of this agent in {path.parent}: {'; '.join(broken)}")
     if broken:
-        raise ValueError(f"no good checkpoint in {path.parent}: {', '.join(broken)} cannot be read whole.")
-    return None
+        raise ValueError(f"no good checkpoint in {path.parent}: {'; '.join(broken)}")
+    return False

@@ -1,607 +1,292 @@
-"""The conversation of one agent with its neighbours: who has been heard how far, what was missed, and its repair.
-
-Everything an agent says carries its position (life, sequence, round). A neighbour that hears the next sequence number
-adds it to its replica. One that hears a later one has missed something: it holds that back and sends a *request*,
-which is answered with the missed messages themselves, if they are recent, or else with a *snapshot*. A snapshot puts
-replica and running sum where they would have been, whatever was lost, so the dual can be computed anew. A message
-that comes late was counted as silence for some rounds; its sum is corrected by as many times its content.
-
-An agent that starts asks everybody for a snapshot and takes from them the latest that anybody knows of itself.
-"""
+"""The conversation of one agent in bytes: who is meant, what is refused, and who is not heard any more."""
 
 from __future__ import annotations
 
 import logging
-from collections import Counter, deque
+from collections import Counter
 from typing import NamedTuple, final
 
 import numpy as np
 
-from laconic._validate import Array
-from laconic.protocol.edge import Neighbour, Stage, follows, is_stale
+from laconic.protocol.accounts import Accounts
+from laconic.protocol.conversation import Conversation
 from laconic.protocol.ledger import Ledger
-from laconic.protocol.messages import Edge, Farewell, Kind, Position, Refusal, Request, Snapshot, Statement
-from laconic.protocol.wire import Wire, identity
+from laconic.protocol.messages import (
+    Call,
+    Confirm,
+    Decide,
+    Farewell,
+    Hello,
+    Kind,
+    Letter,
+    Offer,
+    Refusal,
+    Request,
+    Statement,
+)
+from laconic.protocol.session import GONE, LIVE, OPENING, Session
+from laconic.protocol.wire import Envelope, Wire, identity
 
 log = logging.getLogger("laconic.protocol")
 
-_RECENT = 8  # messages kept to be said again: lockstep needs two, and a snapshot weighs as much as fifty
-_FURTHEST = 64  # rounds ahead that lockstep holds a message for
-_FURTHEST_SLOT = 1 << 20  # rounds ahead that an agent on slots believes another to be
-_NOWHERE = Position()
-APART = 10  # rounds that two ends of a live edge may be apart
+_ENOUGH = 32  # refusals in a row after which a neighbour is quarantined
+_QUARANTINE = 256  # occasions that it lasts for, at first
+_JOINING = 3  # reminders that an agent on slots waits for at its start
+_HARMLESS = ("replayed", "another session", "shut")  # part of every repair
+_DELIBERATE = ("version", "fingerprint", "kind", "malformed", "dimension", "not finite", "too far ahead", "digest")
 
 
 class Message(NamedTuple):
-    """Bytes to be carried to the neighbour ``to``, or to all neighbours if that is None."""
+    """Bytes to be carried to the neighbour ``to``."""
 
-    to: str | None
+    to: str
     data: bytes
 
 
-class Backup(NamedTuple):
-    """What a neighbour knows of the agent itself; the sum runs through ``through``."""
+class Alert(NamedTuple):
+    """Something that somebody should look at, about a neighbour."""
 
-    position: Position
-    broadcast: Array
-    total: Array
-    through: int
+    what: str
+    neighbour: str
 
 
 @final
-class Dialogue:
-    """One agent's conversations with its neighbours, without I/O: bytes and events in, answers out."""
+class Dialogue(Conversation):
+    """One agent's conversation: see ``Conversation`` for what is said, and when."""
 
-    def __init__(self, name: str, lockstep: bool, ledger: Ledger, wire: Wire) -> None:
-        self.name, self.lockstep = name, lockstep
+    def __init__(self, name: str, lockstep: bool, ledger: Ledger, wire: Wire, inc: int, heartbeat: int) -> None:
         self.ledger, self.wire = ledger, wire
-        self.neighbours: dict[str, Neighbour] = {}
-        self.by_identity: dict[int, Neighbour] = {}
-        self.former: dict[int, str] = {}  # who was a neighbour once
-        self.life = self.sequence = 0
-        self.round = self.finished = 0  # the last round spoken in, and the last one listened in
-        self.rejoining = False
-        self.restored = False
-        self.backup: Backup | None = None
-        self.outgoing: list[Message] = []
-        self.recent: deque[tuple[Position, bool, bytes]] = deque(maxlen=_RECENT)
-        self.moment = 0  # counts the occasions on which a neighbour may be asked again
+        self.accounts = Accounts(ledger, wire, 0, self._weigh)
+        super().__init__(name, lockstep, self.accounts, inc, wire.tag_of, heartbeat)
+        self.by_identity: dict[int, Session] = {}
+        self.by_index: list[Session] = []
+        self.former: dict[int, Session] = {}  # who was a neighbour once
+        self.joining = False
+        self.started = False  # whether there was a round, or a memory of one
+        self.tell_whole = False  # whether the broadcast has to be told in full in the next round
         self.counters: Counter[str] = Counter()
         self.refusals: Counter[str] = Counter()
 
-    @property
-    def position(self) -> Position:
-        """Where the agent stands."""
-        return Position(self.life, self.sequence, self.round)
+    def _weigh(self, indices: tuple[int, ...]) -> tuple[float, ...]:
+        """Metropolis weights."""
+        return tuple([1.0 / (1.0 + max(self.degree, self.by_index[i - 1].degree)) for i in indices])
 
-    @property
-    def degree(self) -> int:
-        """Number of neighbours, there or not."""
-        return len(self.neighbours)
+    def register(self, end: Session) -> None:
+        """Know a neighbour."""
+        self.ends[end.name] = self.by_identity[identity(end.name)] = end
+        self.by_index.append(end)
 
-    def waiting(self) -> list[Neighbour]:
-        """Who has to be heard before the round can end."""
-        if self.rejoining:
-            return [n for n in self.neighbours.values() if n.stage is not Stage.GONE and not n.answered]
-        if not self.lockstep:
-            return []
-        return [
-            n
-            for n in self.neighbours.values()
-            if n.stage is Stage.OPENING or (n.stage is Stage.LIVE and n.heard_through() < self.round)
-        ]
+    def who_is_waited_for(self) -> list[Session]:
+        """Who has to be heard before the next round may begin."""
+        if self.lockstep:
+            return self.waiting()
+        return [e for e in self.ends.values() if e.stage is OPENING] if self.joining else []
 
     # ----------------------------------------------------------------------------------------------------------------
-    # Rounds
+    # Starting
 
-    def begin_round(self, sent: bool) -> None:
-        """Count a round, and, if the model was ``sent`` in it, a broadcast."""
-        self.round += 1
-        self.moment += 1
-        self.sequence += sent
+    def rejoin(self) -> None:
+        """Find out where the others are."""
+        self.joining = True
+        if self.moment:  # otherwise that is in the queue already
+            self.moment += 1
+        self.reminders = 0
+        for end in self.ends.values():
+            if end.stage is OPENING:
+                self.seek(end)
 
-    def end_round_alone(self) -> None:
-        """The round of a learner that never speaks is over: nobody is listened to."""
-        self.finished = self.round
-
-    def follow_up(self) -> None:
-        """After having spoken: use what was said too early, and ask for what is missing."""
-        for neighbour in self.neighbours.values():
-            if neighbour.held:
-                self.hear_held(neighbour)
-        self.ask_on()
-
-    def count_round(self, sent: bool, bits: int) -> None:
-        """Note what a round cost."""
-        self.counters["sends" if sent else "censored"] += 1
-        self.counters["bits"] += bits
-
-    def take_outgoing(self) -> list[Message]:
-        """The messages to be carried now, each given out once."""
-        messages, self.outgoing = self.outgoing, []
-        return messages
+    def warm_start(self) -> None:
+        """Without memory among others that have one: begin with the median of their models, and in their round."""
+        known = [e for e in self.ends.values() if e.stage is LIVE]
+        if known and not self.started:
+            others = sorted(e.claim for e in known)[(len(known) - 1) // 2]
+            # In lockstep the round has been set by the sessions; on slots a few rounds are not worth it.
+            if self.round > 0 or (not self.lockstep and others > self.apart):
+                models = np.array([self.ledger.said(e.index) for e in known])
+                self.ledger.begin_with(np.median(models, axis=0))
+                self.tell_whole = True
+                self.counters["recoveries"] += 1
+            if not self.lockstep and others > self.apart and not self.round:
+                self.round = self.finished = others
+        self.started, self.joining = True, False
 
     def remind(self) -> None:
-        """Ask those again that are waited for, and where something is open."""
-        self.moment += 1
-        for neighbour in self.waiting():
-            self.ask(neighbour)
-        self.ask_on()
+        """Ask again wherever something is open; on slots nobody is waited for longer than for a few reminders."""
+        super().remind()
+        self.reminders += 1
+        if self.reminders >= _JOINING:
+            self.joining = False
+        self.look_at_the_shut()
 
-    # ----------------------------------------------------------------------------------------------------------------
-    # Who is there
+    reminders = 0
 
-    def register(self, name: str, degree: int) -> Neighbour:
-        """Know a neighbour of that name from now on."""
-        number = identity(name)
-        if name == self.name or number == self.wire.sender:
-            raise ValueError(f"neighbours must be others than {self.name!r} itself, got {name!r}.")
-        if number in self.by_identity:
-            raise ValueError(f"neighbours {self.by_identity[number].name!r} and {name!r} share a number: rename one.")
-        neighbour = Neighbour(name, number, self.degree + 1, leads=name < self.name, degree=degree)
-        self.neighbours[name] = self.by_identity[number] = neighbour
-        return neighbour
+    def look_after(self) -> None:
+        """Use what was held, ask again where something is open, and let those come back that were quarantined."""
+        super().look_after()
+        self.look_at_the_shut()
 
-    def add_neighbour(self, name: str, degree: int) -> None:
-        """Have a neighbour more, whose edge has yet to open; ``degree`` is 0 if not known."""
-        neighbour = self.register(name, degree or self.degree + 1)
-        self.former.pop(neighbour.identity, None)
-        neighbour.stage = Stage.OPENING
-        neighbour.forget()
-        self.ledger.resize([n.index if n is not neighbour else 0 for n in self.neighbours.values()])
-        self.refresh()
-        self.ask(neighbour)
+    def look_at_the_shut(self) -> None:
+        """End a quarantine whose time is over."""
+        for end in self.ends.values():
+            if end.shut == "quarantined" and self.moment >= end.shut_until:
+                self.admit(end)
 
-    def remove_neighbour(self, neighbour: Neighbour) -> None:
-        """Have a neighbour less, and tell it."""
-        if neighbour.stage is not Stage.GONE:
-            farewell = self.wire.farewell(self.position, self.degree, neighbour.identity, neighbour.epoch)
-            self.send(neighbour.name, farewell)
-        del self.neighbours[neighbour.name], self.by_identity[neighbour.identity]
-        self.former[neighbour.identity] = neighbour.name
-        self.ledger.resize([n.index for n in self.neighbours.values()])
-        for index, other in enumerate(self.neighbours.values(), 1):
-            other.index = index
-        self.refresh()
-        if self.rejoining:
-            self.complete()
-
-    def meet(self, neighbour: Neighbour) -> None:
-        """A neighbour is there: find out what was missed."""
-        if neighbour.stage is Stage.GONE:
-            neighbour.stage = Stage.OPENING
-        if self.rejoining or self.round > 0 or neighbour.stage is Stage.OPENING:
-            self.ask(neighbour, again=True)
-
-    def miss(self, neighbour: Neighbour) -> None:
-        """A neighbour is gone: suspend the edge, and wait for it no longer."""
-        self.suspend(neighbour, Stage.GONE)
-        if self.rejoining:
-            self.complete()
-
-    def stand_at(self, position: Position, finished: int, recent: list[tuple[Position, bool, bytes]]) -> None:
-        """Be where a checkpoint was taken; ``recent`` is what was last said."""
-        self.life, self.sequence, self.round = position
-        self.finished = finished
-        self.recent.clear()
-        self.recent.extend(recent)
-        self.restored = True
-
-    # ----------------------------------------------------------------------------------------------------------------
-    # Speaking
-
-    def say(self, data: bytes, spoken: bool) -> None:
-        """Send a statement to everybody, and keep it in case that somebody misses it."""
-        self.recent.append((self.position, spoken, data))
-        self.send(None, data)
-
-    def send(self, to: str | None, data: bytes) -> None:
-        """Put a message into the queue."""
-        self.outgoing.append(Message(to, data))
-        copies = sum(n.stage is not Stage.GONE for n in self.neighbours.values()) if to is None else 1
-        self.counters["messages_out"] += copies
-        self.counters["bytes_out"] += copies * len(data)
-
-    def ask(self, neighbour: Neighbour, again: bool = False, whole: bool = False) -> None:
-        """Request what is missing of a neighbour, once on each occasion."""
-        if neighbour.stage is Stage.GONE or (neighbour.asked == self.moment and not again):
-            return
-        neighbour.asked = self.moment
-        self.counters["requests"] += 1
-        whole = whole or self.rejoining or not neighbour.live
-        confirm = neighbour.live and not neighbour.confirmed
-        to, held, epoch = neighbour.identity, neighbour.position, neighbour.epoch
-        self.send(neighbour.name, self.wire.request(self.position, self.degree, to, held, epoch, whole, confirm))
-
-    def ask_on(self) -> None:
-        """Ask again where something is still open."""
-        for neighbour in self.neighbours.values():
-            gap = bool(neighbour.held) and not self.lockstep
-            if gap or neighbour.stage is Stage.OPENING or not neighbour.confirmed:
-                self.ask(neighbour)
-
-    def tell(self, neighbour: Neighbour, asked: Position = _NOWHERE, repeated: bool = False) -> None:
-        """Send a snapshot; ``asked`` is what its request was for, ``repeated`` if that has been said again already."""
-        ledger, index = self.ledger, neighbour.index
-        ahead = self.round - self.finished
-        own = ledger.said(0), ledger.total(0) + ahead * ledger.said(0).astype(np.float64)
-        other = None
-        if neighbour.position > (0, 0, 0):
-            other = ledger.said(index), ledger.total(index) + ahead * ledger.said(index).astype(np.float64)
-        edge = Edge(neighbour.epoch, neighbour.live, neighbour.remembers, neighbour.vector)
-        self.counters["snapshots"] += 1
-        self.send(
-            neighbour.name,
-            self.wire.snapshot(
-                self.position,
-                self.degree,
-                neighbour.identity,
-                self.rejoining,
-                repeated,
-                own,
-                neighbour.position,
-                asked,
-                other,
-                edge,
-            ),
-        )
+    def admit(self, end: Session) -> None:
+        """Hear a neighbour again that was quarantined."""
+        end.shut, end.refused = "", 0
+        self.connected(end)
 
     # ----------------------------------------------------------------------------------------------------------------
     # Hearing
 
     def receive(self, data: bytes, sender: str | None) -> None:
         """Take a message in, or refuse it: then it is counted, and nothing else changes."""
-        self.counters["messages_in"] += 1
-        self.counters["bytes_in"] += len(data)
+        end = self.ends.get(sender) if sender is not None else None
         try:
-            message = self.wire.decode(data)
-            neighbour = self.by_identity.get(message.header.sender)
-            if neighbour is None:
-                self.dismiss(message)
-                raise Refusal("stranger")
-            if sender is not None and sender != neighbour.name:
-                raise Refusal("spoofed")
-            if isinstance(message, Statement):
-                self.hear(neighbour, message)
-            elif message.to != self.wire.sender:
-                raise Refusal("misaddressed")
-            elif isinstance(message, Request):
-                self.answer(neighbour, message)
-            elif isinstance(message, Snapshot):
-                self.repair(neighbour, message)
-            else:
-                self.part(neighbour, message)
+            envelope = self.wire.decode(data)
+            end = self._who(envelope, sender)
+            if end.shut:
+                raise Refusal("shut")
+            self.handle(end, envelope.letter)
         except Refusal as refusal:
-            self.refuse(refusal.reason, sender)
+            self.refuse(refusal.reason, end, sender)
 
-    def dismiss(self, message: Statement | Request | Snapshot | Farewell) -> None:
+    def _who(self, envelope: Envelope, sender: str | None) -> Session:
+        """Whose message it is."""
+        letter = envelope.letter
+        if envelope.sender is not None:
+            if envelope.to != self.wire.sender:
+                raise Refusal("misaddressed")
+            end = self.by_identity.get(envelope.sender)
+            if end is None:
+                self._dismiss(envelope)
+                raise Refusal("stranger")
+            if sender is not None and sender != end.name:
+                raise Refusal("spoofed")
+            return end
+        assert isinstance(letter, Confirm | Statement | Request | Farewell)
+        known = self.ends.get(sender) if sender is not None else None
+        if sender is not None and known is None:
+            raise Refusal("stranger")
+        if known is None or letter.tag != known.tag:
+            owner = next((e for e in self.ends.values() if self._knows(e, letter.tag)), known)
+            if owner is None:
+                raise Refusal("stranger")
+            if known is not None and owner is not known:
+                raise Refusal("spoofed")
+            known = owner
+            if not self._knows(known, letter.tag):
+                self.refuse("another session", known, sender)
+        if envelope.follows != known.leads:
+            raise Refusal("reflected")
+        return known
+
+    def _knows(self, end: Session, tag: int) -> bool:
+        return tag == end.tag or (end.pend is not None and tag == self.tag_of(*end.pend))
+
+    def _dismiss(self, envelope: Envelope) -> None:
         """Tell a former neighbour, which still asks, that it is none: the farewell it was told must have been lost."""
-        name = self.former.get(message.header.sender)
-        if name is not None and isinstance(message, Request) and message.to == self.wire.sender:
-            self.send(name, self.wire.farewell(self.position, self.degree, message.header.sender, message.epoch))
+        former, letter = self.former.get(envelope.sender or 0), envelope.letter
+        if former is not None and isinstance(letter, Hello | Call | Offer) and letter.tag and self.afford(former):
+            self.send(former, Farewell(letter.tag))
 
-    def refuse(self, reason: str, sender: str | None) -> None:
+    def complain(self, end: Session, reason: str) -> None:
+        """A statement that was held back turns out to be no good."""
+        self.refuse(reason, end, end.name)
+
+    def refuse(self, reason: str, end: Session | None, sender: str | None) -> None:
         """Count a message that was not taken; log the first, the second, the fourth and so on of each kind."""
         self.refusals[reason] += 1
         count = self.refusals[reason]
         if count & (count - 1) == 0:
             # Repetitions are part of every repair; the rest should make somebody look.
-            level = logging.DEBUG if reason == "replayed" else logging.WARNING
+            level = logging.DEBUG if reason in _HARMLESS else logging.WARNING
             log.log(level, "refused: %s", reason, extra={"agent": self.name, "sender": sender, "count": count})
+        # Noise on the line is not its fault, nor is what others say in its name.
+        if end is not None and sender == end.name and reason in _DELIBERATE and not end.shut:
+            end.refused += 1
+            if end.refused >= _ENOUGH:
+                self.quarantine(end)
 
-    def hear(self, neighbour: Neighbour, statement: Statement) -> None:
-        """A difference, a model, or silence."""
-        position = statement.header.position
-        if is_stale(statement, neighbour.position):
-            raise Refusal("replayed")
-        if position.round > self.round + (_FURTHEST if self.lockstep else _FURTHEST_SLOT):
-            raise Refusal("too far ahead")
-        next_one = follows(statement, neighbour.position)
-        if not next_one or (self.lockstep and position.round > self.round):
-            neighbour.hold(statement)
-            self.learn_degree(neighbour, statement.header.degree)
-            if not next_one and not self.rejoining:
-                self.ask(neighbour)
-            return
-        self.apply(neighbour, statement)
-        if neighbour.held:
-            self.hear_held(neighbour)
-        if position.round > self.round + 1:
-            self.catch_up(position.round)
-
-    def hear_held(self, neighbour: Neighbour) -> None:
-        """Use what was said too early and no longer is."""
-        while statement := neighbour.next_held(self.round if self.lockstep else None):
-            try:
-                self.apply(neighbour, statement)
-            except Refusal as refusal:
-                self.refuse(refusal.reason, neighbour.name)
-
-    def apply(self, neighbour: Neighbour, statement: Statement) -> None:
-        """Change the replica, and its sum for as many rounds as the news are late (or early, if negative)."""
-        position = statement.header.position
-        late = self.finished - position.round + 1
-        self.ledger.hear(neighbour.index, statement, float(late))
-        neighbour.position = position
-        self.learn_degree(neighbour, statement.header.degree)
-        if late and statement.header.kind is not Kind.SILENCE and neighbour.live:
-            if abs(late) > APART:
-                self.suspend(neighbour, Stage.OPENING)
-                self.ask(neighbour)
-            else:
-                self.settle()
-
-    def catch_up(self, round: int) -> None:
-        """Never stay far behind what is heard: clocks differ, and the parts of a cut network go on at their own pace.
-
-        On slots that is a round. In lockstep others wait, so a difference comes from a cut or a long absence only; a
-        small one is made up round by round.
-        """
-        if self.rejoining:
-            return
-        if self.lockstep and round > self.round + APART:
-            self.skip_to(round)
-        elif not self.lockstep and round > self.round + 1:
-            self.skip_to(round - 1)
-
-    def skip_to(self, round: int) -> None:
-        """Let rounds pass in silence until ``round`` is the last one; after many of them, edges have to be reopened."""
-        if round <= self.round:
-            return
-        self.finish()
-        if round - self.round > APART:
-            for neighbour in self.neighbours.values():
-                if neighbour.live:
-                    self.suspend(neighbour, Stage.OPENING)
-        self.moment += 1
-        self.move_to(round)
-        if self.lockstep:
-            self.recent.clear()  # they no longer lead to where the agent stands
-        for neighbour in self.neighbours.values():
-            if neighbour.stage is Stage.OPENING:
-                self.ask(neighbour)
-
-    def finish(self) -> None:
-        """Listen, if that is still to be done."""
-        if self.finished < self.round:
-            self.ledger.listen()
-            self.finished = self.round
-
-    def move_to(self, round: int) -> None:
-        """Stand where ``round`` has been spoken in and not yet been listened in; sums move along."""
-        self.round = round
-        self.ledger.pass_rounds(max(round - 1, 0) - self.finished)
-        self.finished = max(round - 1, 0)
-        self.settle()
+    def quarantine(self, end: Session) -> None:
+        """Go on without a neighbour that says nothing but what is refused; it may come back, each time later."""
+        end.shut, end.shut_until = "quarantined", self.moment + (_QUARANTINE << min(end.quarantines, 20))
+        end.quarantines += 1
+        self.disconnected(end)
+        self.news.append(("quarantined", end.name))
+        log.warning("quarantined", extra={"agent": self.name, "sender": end.name})
 
     # ----------------------------------------------------------------------------------------------------------------
-    # Requests and snapshots
+    # Speaking
 
-    def answer(self, neighbour: Neighbour, request: Request) -> None:
-        """Say again what was missed, or tell everything."""
-        if request.header.position > neighbour.position:
-            self.ask(neighbour)
-        held = request.held
-        behind = neighbour.live and not neighbour.leads and request.epoch < neighbour.epoch
-        if request.epoch > neighbour.epoch:
-            self.ask(neighbour, again=True, whole=True)
-        elif request.confirm and request.epoch == neighbour.epoch and neighbour.live:
-            self.ask(neighbour, again=True)
-        if request.epoch == neighbour.epoch and not request.whole:
-            neighbour.confirmed = True
-        repeated = held.life == self.life and self._recent_since(held)
-        if repeated:
-            for position, _, data in self.recent:
-                if position > held:
-                    self.counters["repeats"] += 1
-                    self.send(neighbour.name, data)
-        if request.whole or behind or not repeated:
-            self.tell(neighbour, held, repeated)
+    def outgoing(self) -> list[Message]:
+        """What is to be carried now, encoded."""
+        letters, self.letters = self.letters, []
+        messages = []
+        for end, letter in letters:
+            data = self.wire.encode(letter, identity(end.name), not end.leads)
+            messages.append(Message(end.name, data))
+            self.counters["bytes_out"] += len(data)
+        self.counters["messages_out"] += len(messages)
+        return messages
 
-    def _recent_since(self, held: Position) -> bool:
-        """Whether all that was said after ``held`` is still at hand."""
-        if held[:2] == (self.life, self.sequence) and (held.round >= self.round or not self.lockstep):
-            return True
-        if not self.recent:
-            return False
-        position, spoken, _ = self.recent[0]
-        return (
-            position.life == held.life
-            and position.sequence - spoken <= held.sequence
-            and (not self.lockstep or position.round <= held.round + 1)
-        )
-
-    def repair(self, neighbour: Neighbour, snapshot: Snapshot) -> None:
-        """Take over the sender's account of itself, of the agent, and of their edge."""
-        position = snapshot.header.position
-        if position.round > self.round + _FURTHEST_SLOT and not self.rejoining:
-            raise Refusal("too far ahead")
-        if position[:2] < neighbour.position[:2]:
-            # Overtaken by what was said later. Of the edge it may still tell something new.
-            if position.life < neighbour.position.life or snapshot.edge.epoch <= neighbour.epoch:
-                raise Refusal("replayed")
-            if neighbour.stage is not Stage.GONE:
-                self._agree(neighbour, snapshot)
+    def send(self, end: Session, letter: Letter) -> None:
+        """Put a letter into the queue, and count it."""
+        if end.shut:
             return
-        news = position[:2] > neighbour.position[:2]
-        if not self._ahead(neighbour, snapshot) or self._needed(neighbour, snapshot):
-            self._adopt(neighbour, snapshot)
-        self.learn_degree(neighbour, snapshot.header.degree)
-        neighbour.answered = True
-        if snapshot.replica is not None and snapshot.replica_total is not None:
-            self._consider(Backup(snapshot.held, snapshot.replica, snapshot.replica_total, position.round))
-        if neighbour.stage is not Stage.GONE:
-            self._agree(neighbour, snapshot, news)
-        self.hear_held(neighbour)
-        self.catch_up(position.round)
-        if self.rejoining:
-            self.complete()
+        super().send(end, letter)
+        if isinstance(letter, Hello | Call | Request):
+            self.counters["requests"] += 1
+        elif isinstance(letter, Offer | Decide):
+            self.counters["snapshots"] += 1
 
-    def _ahead(self, neighbour: Neighbour, snapshot: Snapshot) -> bool:
-        """Whether a snapshot shows the neighbour as it will be when the agent, in lockstep, has come so far."""
-        position = snapshot.header.position
-        return self.lockstep and position.round > self.round and position[:2] > neighbour.position[:2]
+    def repeat(self, end: Session, request: Request) -> None:
+        """Say again what was missed, and count it."""
+        before = len(self.letters)
+        super().repeat(end, request)
+        self.counters["repeats"] += len(self.letters) - before
 
-    def _needed(self, neighbour: Neighbour, snapshot: Snapshot) -> bool:
-        """Whether a snapshot from the future has to do, since what comes before it cannot be had any more."""
-        newcomer = self.rejoining and not self.restored
-        if newcomer or snapshot.header.position.life > neighbour.position.life:
-            return True
-        if snapshot.repeated or neighbour.heard_through() >= self.round:
-            return False
-        return snapshot.asked == neighbour.position and not neighbour.holds_all_until(snapshot.header.position)
-
-    def _adopt(self, neighbour: Neighbour, snapshot: Snapshot) -> None:
-        position = snapshot.header.position
-        total = snapshot.total + (self.finished - position.round) * snapshot.broadcast.astype(np.float64)
-        before = self.ledger.total(neighbour.index)
-        news = position[:2] > neighbour.position[:2]
-        # Rounding differs between two ways of adding up; the dual keeps its bits unless there is more to it.
-        moved = bool((np.abs(total - before) > 1e-9 * (1 + np.abs(before))).any())
-        if news or moved:
+    def install(self, end: Session, offer: Offer, decide: Decide) -> None:
+        """Make a session the one in use, and count it."""
+        if end.tag and not decide.goes_on:
             self.counters["repairs"] += 1
-            self.ledger.adopt(neighbour.index, snapshot.broadcast, total)
-        neighbour.position = max(position, neighbour.position)
-        if moved and neighbour.live:
-            self.settle()
+        self.counters["sessions"] += 1
+        end.claim = max(decide.round, end.claim) if not end.leads else offer.round
+        super().install(end, offer, decide)
+        end.refused = 0
 
-    def _consider(self, backup: Backup) -> None:
-        """Is that more than the agent knows of itself?"""
-        if self.rejoining:
-            if self.backup is None or backup.position > self.backup.position:
-                self.backup = backup
-        elif backup.position[:2] > self.position[:2]:
-            self.rejoin()  # it stands where it has already been: its memory is old
+    def doubt(self, end: Session, letter: object = None) -> None:
+        """Set the share aside, open the edge anew, and count it."""
+        self.counters["doubts"] += 1
+        super().doubt(end, letter)
 
-    def _agree(self, neighbour: Neighbour, snapshot: Snapshot, news: bool = False) -> None:
-        """Open or reopen the edge: who leads decides, the other follows; ``news`` if the sender has spoken since."""
-        theirs = snapshot.edge
-        newer = theirs.epoch > neighbour.epoch or (theirs.epoch == neighbour.epoch and not neighbour.live)
-        if theirs.live and newer and (neighbour.leads or theirs.epoch > neighbour.epoch or not neighbour.remembers):
-            neighbour.open(theirs.epoch, None if theirs.vector is None else -theirs.vector, confirmed=True)
-            self.refresh()
-            self.ask(neighbour, again=True)  # by which the other learns that its word has arrived
-        elif neighbour.leads:
-            if neighbour.live and not theirs.live and theirs.epoch < neighbour.epoch and not news:
-                # From before the edge was opened, and overtaken; or the sender has forgotten it. An answer will tell.
-                self.ask(neighbour, whole=True)
-            elif not theirs.live:
-                self.suspend(neighbour, Stage.OPENING)
-                if not self.rejoining:
-                    self.tell(neighbour)
-        elif not (neighbour.live and theirs.live and theirs.epoch == neighbour.epoch):
-            if not neighbour.remembers and theirs.remembers and not theirs.live:
-                neighbour.vector, neighbour.remembers = (None if theirs.vector is None else -theirs.vector), True
-            if neighbour.live and theirs.epoch < neighbour.epoch:
-                self.tell(neighbour)
-            elif not self.rejoining and not snapshot.rejoining:
-                self._open(neighbour, theirs)
+    def say_silence(self) -> None:
+        """On slots: give a sign of life to all that hear."""
+        for end in self.ends.values():
+            if end.stage is LIVE:
+                self.say(end, Kind.SILENCE, b"")
 
-    def _open(self, neighbour: Neighbour, theirs: Edge) -> None:
-        """Open an edge anew where its share stood when it was last used: by the memory of who leads, if it has any."""
-        balance = self.ledger.balance(neighbour.index)
-        share = neighbour.share(balance) if neighbour.live else neighbour.vector
-        if neighbour.live and theirs.remembers and not theirs.live:
-            share = None if theirs.vector is None else -theirs.vector
-        vector = balance.copy() if share is None else balance - share
-        epoch = max(neighbour.epoch, theirs.epoch) + 1
-        neighbour.open(epoch, vector if vector.any() else None, confirmed=False)
-        self.refresh()
-        self.tell(neighbour)
+    def remove(self, end: Session) -> None:
+        """Take an edge away."""
+        if end.tag:
+            self.send(end, Farewell(end.tag))
+        del self.ends[end.name], self.by_identity[identity(end.name)]
+        self.by_index.remove(end)
+        end.stage = GONE
+        self.former[identity(end.name)] = end
+        self._renumber([e.index for e in self.by_index])
 
-    def part(self, neighbour: Neighbour, farewell: Farewell) -> None:
-        """The other end takes the edge away."""
-        if farewell.epoch != neighbour.epoch or farewell.header.position < neighbour.position:
-            raise Refusal("replayed")
-        neighbour.forget()
-        neighbour.epoch += 1  # so that the same farewell, should it come twice, is an old one
-        neighbour.stage = Stage.GONE
-        self.refresh()
-        if self.rejoining:
-            self.complete()
+    def add(self, end: Session) -> None:
+        """Have an edge more, which begins with nothing."""
+        self.former.pop(identity(end.name), None)
+        self._renumber([*(e.index for e in self.by_index), 0], end)
+        self.seek(end)
 
-    # ----------------------------------------------------------------------------------------------------------------
-    # Edges
-
-    def suspend(self, neighbour: Neighbour, stage: Stage) -> None:
-        """Set the edge and its share aside."""
-        neighbour.suspend(self.ledger.balance(neighbour.index), stage)
-        self.refresh()
-
-    def learn_degree(self, neighbour: Neighbour, degree: int) -> None:
-        """Note a neighbour's number of neighbours: it decides how much it counts in a mixture."""
-        if degree != neighbour.degree:
-            neighbour.degree = degree
-            self.listen_to_the_living()
-
-    def listen_to_the_living(self) -> None:
-        """Tell the ledger whom to hear, with Metropolis weights."""
-        live = [n for n in self.neighbours.values() if n.live]
-        weights = tuple(1.0 / (1.0 + max(self.degree, n.degree)) for n in live)
-        self.ledger.listen_to(tuple(n.index for n in live), weights)
-
-    def refresh(self) -> None:
-        """An edge has come or gone."""
-        self.listen_to_the_living()
+    def _renumber(self, kept: list[int], new: Session | None = None) -> None:
+        self.accounts.resize(kept)
+        if new is not None:
+            self.register(new)
+        for index, end in enumerate(self.by_index, 1):
+            end.index = index
+        self.must_save = True
         self.settle()
-
-    def settle(self) -> None:
-        """The dual, from its definition over the live edges."""
-        ledger = self.ledger
-        ledger.settle([n.share(ledger.balance(n.index)) for n in self.neighbours.values() if n.live])
-
-    # ----------------------------------------------------------------------------------------------------------------
-    # Starting, and starting again
-
-    def rejoin(self) -> None:
-        """Ask everybody what the agent last said."""
-        self.rejoining, self.backup = True, None
-        self.moment += 1
-        for neighbour in self.neighbours.values():
-            neighbour.answered = False
-            if not self.restored and neighbour.stage is not Stage.GONE:
-                neighbour.stage = Stage.OPENING
-                neighbour.forget()
-        if not self.restored:
-            self.refresh()
-        for neighbour in self.neighbours.values():
-            self.ask(neighbour)
-        self.complete()
-
-    def complete(self) -> None:
-        """End the asking, once everybody there has answered: go on from the latest that anybody knows."""
-        if self.waiting():
-            return
-        self.rejoining = False
-        backup, known = self.backup, list(self.neighbours.values())
-        latest = max([n.position.round for n in known if n.answered] + [self.round])
-        everybody = all(n.answered for n in known)
-        outdated = backup is not None and backup.position > self.position
-        self.restored = True
-        self.moment += 1
-        if everybody and not outdated and latest <= self.round + 1:
-            for neighbour in known:
-                if neighbour.stage is Stage.OPENING:
-                    self.ask(neighbour)
-            return
-        if outdated and backup is not None:
-            latest = max(latest, backup.position.round)
-            if backup.position[:2] > self.position[:2]:
-                self._take_back(backup)
-        last_life = max(self.life, backup.position.life if backup else 0)
-        self.life = max(latest, last_life + 1)
-        self.recent.clear()
-        self.move_to(latest)
-        for neighbour in known:
-            if neighbour.stage is not Stage.GONE:
-                self.tell(neighbour)
-                if neighbour.stage is Stage.OPENING:
-                    self.ask(neighbour)
-
-    def _take_back(self, backup: Backup) -> None:
-        """Be again what the neighbours remember; the model is what they believe it to be."""
-        total = backup.total + (self.finished - backup.through) * backup.broadcast.astype(np.float64)
-        self.ledger.adopt(0, backup.broadcast, total)
-        self.ledger.weights = backup.broadcast
-        self.sequence = backup.position.sequence
-        self.counters["recoveries"] += 1

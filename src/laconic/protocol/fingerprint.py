@@ -28,9 +28,11 @@ _DEEPEST = 20
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, partial)
 
 
-def fingerprint(features: RandomFeatures, learner: Learner, n_agents: int, dtype: np.dtype[Any]) -> int:
+def fingerprint(
+    features: RandomFeatures, learner: Learner, n_agents: int, dtype: np.dtype[Any], clock: str = "lockstep"
+) -> int:
     """A number of 32 bits that differs between agents whose messages would not mean the same to each other."""
-    settings = (VERSION, learner, n_agents, dtype.name, features.frequencies)
+    settings = (VERSION, clock, learner, n_agents, dtype.name, features.frequencies)
     return int.from_bytes(hashlib.blake2b(canonical(settings), digest_size=4).digest(), "little")
 
 

@@ -1,13 +1,8 @@
-"""What one agent holds in numbers: its model, its dual, what it and its neighbours have said, and the sums of that.
+"""What one agent holds in numbers: its model, its dual, and what it and its neighbours have said.
 
-The rounds themselves are computed by ``engine.one``, by the simulator's kernels or in NumPy. For itself and for each
-neighbour the ledger keeps, beside the broadcast theta-hat, its running sum S over all finished rounds, in float64:
-
-    gamma_i = rho sum_j (S_i - S_j - B_ij)
-
-with a constant B_ij of each edge (zero for one that has existed from the start). In ordinary rounds the dual grows by
-rho (theta-hat_i - theta-hat_j), as in the simulator and with its bits; the sums are what it is computed from anew when
-something was missed, or an edge comes or goes. A learner without duals has nothing to be computed anew.
+The rounds themselves are computed by ``engine.one``, by the simulator's kernels or in NumPy. In ordinary rounds the
+dual grows by rho (theta-hat_i - theta-hat_j), as in the simulator and with its bits; ``accounts`` keeps the shares that
+it is computed from anew when an edge comes or goes. A learner without duals has nothing to be computed anew.
 """
 
 from __future__ import annotations
@@ -25,7 +20,7 @@ from laconic.engine.one import make_row
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
 from laconic.losses import Squared
-from laconic.protocol.messages import Kind, Refusal, Statement
+from laconic.protocol.messages import Kind, Refusal
 
 
 @final
@@ -54,6 +49,7 @@ class Ledger:
         rho = getattr(learner, "rho", None)
         # In the working precision, as in a step.
         self._rho = float(self.dtype.type(rho)) if self.has_duals and isinstance(rho, Real) else None
+        self._live: tuple[int, ...] = ()
         self._shape = (features.n_inputs,)
         self._squared = type(learner.loss) is Squared
         self._message_bits = learner.channel.message_bits(self.n_features) if learner.channel else 0
@@ -83,44 +79,45 @@ class Ledger:
         return status, float(prediction)
 
     def _raise_yardstick(self) -> bool:
-        """Whether others have said larger models than the yardstick of divergence knew of.
+        """Whether most have said larger models than the yardstick of divergence knew of.
 
         The simulator sees everybody's labels; an agent that has seen small ones only must not take for divergence
-        what its neighbours have taught it.
+        what its neighbours have taught it. Who has seen no label at all believes the largest; others believe most.
         """
-        said = self.row.replicas.astype(np.float64)
-        largest = float(np.sqrt((said**2).sum(axis=1).max()))
-        if not largest > self.row.largest:
+        if not self._live:
             return False
-        self.row.largest = largest
+        heard = self.row.replicas[list(self._live)].astype(np.float64)
+        norms = np.sort(np.sqrt((heard**2).sum(axis=1)))
+        usual = float(norms[len(norms) // 2 if self.row.largest else -1])
+        if not usual > self.row.largest:
+            return False
+        self.row.largest = usual
         return True
+
+    def begin_with(self, model: Array) -> None:
+        """Take over a model, and with it how large models are here."""
+        self.weights = model
+        self.row.largest = max(self.row.largest, float(np.sqrt((np.asarray(model, dtype=np.float64) ** 2).sum())))
 
     def speak(self, t: int) -> tuple[bool, int, float]:
         """Step 3 of round ``t``: (whether to send, entries that saturate, scale)."""
         return self.row.speak(t)
 
     def listen(self) -> None:
-        """Steps 4 and 5: take in what the replicas say, move the dual, add to the sums."""
+        """Steps 4 and 5: take in what the replicas say, move the dual."""
         self.row.listen()
 
-    def hear(self, index: int, statement: Statement, late: float) -> None:
-        """Change a replica by what was said; ``late`` rounds of the old one are in its sum by mistake.
+    def hear(self, index: int, kind: Kind, scale: float, body: Array) -> bool:
+        """Change a replica by what was said; False, and nothing changed, if that is not finite or ends in odd bits.
 
-        ``Refusal``, and nothing changed, if the message cannot be decoded, decodes to something that is not finite, or
-        ends in odd bits.
+        ``Refusal``, and nothing changed, if the message cannot be decoded.
         """
-        body = statement.body
-        if body is None:
-            return
         try:
-            if statement.header.kind is Kind.DENSE:
-                good = self.row.hear_model(index, body, late)
-            else:
-                good = self.row.hear(index, body, statement.scale, late)
+            if kind is Kind.DIFFERENCE:
+                return self.row.hear(index, body, scale, 0.0)
+            return self.row.hear_model(index, body, 0.0)
         except Undecodable:
             raise Refusal("undecodable") from None
-        if not good:
-            raise Refusal("not finite")
 
     def loss(self, prediction: float, label: float) -> float:
         """The loss of a prediction; NaN without a label."""
@@ -141,22 +138,8 @@ class Ledger:
 
     def listen_to(self, live: tuple[int, ...], combination: tuple[float, ...]) -> None:
         """Hear these neighbours from now on, each with its combination weight a_ij."""
+        self._live = live
         self.row.listen_to(live, combination)
-
-    def pass_rounds(self, n_rounds: int) -> None:
-        """Let rounds pass (back, if negative) in which nobody says a thing: every sum grows, the dual is due later."""
-        if n_rounds:
-            self.sums += n_rounds * self.row.replicas.astype(np.float64)
-
-    def adopt(self, index: int, broadcast: Array, total: Array) -> None:
-        """Put a broadcast and its sum in the place of what was known."""
-        self.said(index)[:] = broadcast
-        self.total(index)[:] = total
-
-    def balance(self, index: int) -> Array:
-        """S_i - S_j: what the dual share of an edge is made of."""
-        gap: Array = self.total(0) - self.total(index)
-        return gap
 
     def settle(self, shares: list[Array]) -> None:
         """gamma <- rho times the sum of the live edges' shares: the dual from its definition.
@@ -172,22 +155,9 @@ class Ledger:
     # ----------------------------------------------------------------------------------------------------------------
     # What there is to see
 
-    @property
-    def sums(self) -> Array:
-        """S of the agent and of its neighbours."""
-        return self.row.sums[:, : self.n_features]
-
-    @sums.setter
-    def sums(self, rows: Array) -> None:
-        self.row.sums[:, : self.n_features] = rows
-
     def said(self, index: int) -> Array:
         """theta-hat of the agent (0) or of a neighbour."""
         return self.row.replicas[index]
-
-    def total(self, index: int) -> Array:
-        """S of the agent (0) or of a neighbour, over all finished rounds."""
-        return self.row.sums[index, : self.n_features]
 
     @property
     def weights(self) -> Array:

@@ -1,11 +1,14 @@
-"""What agents say to each other, apart from its bytes: ``wire`` encodes it."""
+"""What agents say to each other, apart from its bytes: ``wire`` encodes it, ``conversation`` says and hears it.
+
+Of the two ends of an edge the one with the smaller name *leads*, the other *follows*. Five messages open a session,
+(HELLO ->) CALL -> OFFER -> DECIDE -> CONFIRM, each with a number that the other end has just drawn; statements fill it.
+Vectors are arrays in an agent, and plain numbers where the protocol is checked exhaustively.
+"""
 
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import NamedTuple
-
-from laconic._validate import Array
+from typing import Any, NamedTuple
 
 
 class Kind(IntEnum):
@@ -14,9 +17,15 @@ class Kind(IntEnum):
     DIFFERENCE = 1
     DENSE = 2
     SILENCE = 3
-    REQUEST = 4
-    SNAPSHOT = 5
-    FAREWELL = 6
+    FULL = 4
+    HELLO = 5
+    CALL = 6
+    OFFER = 7
+    DECIDE = 8
+    CONFIRM = 9
+    REQUEST = 10
+    FAREWELL = 11
+    REFUSED = 12
 
 
 class Refusal(Exception):
@@ -28,76 +37,140 @@ class Refusal(Exception):
 
 
 class Position(NamedTuple):
-    """How far an agent has come: tuples compare in the order in which its statements were made."""
+    """How far somebody has spoken, or has been heard, on an edge: a session, and the number of a statement in it."""
 
-    life: int = 0
-    sequence: int = 0
-    round: int = 0
+    session: int = 0
+    statement: int = 0
 
 
-class Header(NamedTuple):
-    """Who speaks, and from where in its history."""
+class Hello(NamedTuple):
+    """Follower to leader: call me. ``tag`` is the session it remembers, 0 for none."""
 
-    kind: Kind
-    sender: int
-    position: Position
+    inc: int
+    tag: int
+
+
+class Call(NamedTuple):
+    """Leader to follower: make an offer that echoes (inc, call). It remembers ``tag``, and may be ``steady`` in it."""
+
+    inc: int
+    call: int
+    round: int
     degree: int
+    tag: int
+    steady: bool
+
+
+class Offer(NamedTuple):
+    """Follower to leader: all that the follower knows of itself and of the edge.
+
+    Attributes
+    ----------
+    echo : (int, int)
+        Incarnation of the leader and number of its call.
+    inc, ctr : int
+        Incarnation of the follower, and number of this offer.
+    round, degree : int
+    tag, g, k, spoken, heard, logged : int
+        The session remembered, its generation, the edge rounds in the share, statements said, heard, and at hand.
+    intact : bool
+        Whether the session was told all of the broadcast, so that it can go on.
+    fresh : bool
+        Whether the edge was added anew, so that its share is zero.
+    hat, share : vector
+        The follower's broadcast, and F as it knows it.
+    """
+
+    echo: tuple[int, int]
+    inc: int
+    ctr: int
+    round: int
+    degree: int
+    tag: int
+    g: int
+    k: int
+    spoken: int
+    heard: int
+    logged: int
+    intact: bool
+    fresh: bool
+    hat: Any
+    share: Any
+
+
+class Decide(NamedTuple):
+    """Leader to follower: the record of a session; with the offer that it echoes, all that there is to know of it.
+
+    ``goes_on``: the session that both remember continues under a new tag. Otherwise ``hat`` is the leader's broadcast,
+    ``share`` its F, and edge rounds count from ``round`` on.
+    """
+
+    echo: tuple[int, int]
+    inc: int
+    ctr: int
+    round: int
+    degree: int
+    g: int
+    goes_on: bool
+    hat: Any = None
+    share: Any = None
+
+
+class Confirm(NamedTuple):
+    """Follower to leader: the session ``tag`` is installed here."""
+
+    tag: int
 
 
 class Statement(NamedTuple):
-    """A difference, a dense model, or silence: what a round brings."""
+    """What a round brings: a difference, a dense model, silence, or a broadcast told in full.
 
-    header: Header
-    body: Array | None = None
-    scale: float = 0.0
+    Attributes
+    ----------
+    tag, n : int
+        The session, and the number of the statement in it, from 1.
+    label : int
+        The sender's edge round, on slots; 0 in lockstep, where it is ``n``.
+    degree : int
+        The sender's number of neighbours.
+    digest : int
+        Of the sender's broadcast, and in lockstep of the share: see ``Book.digest``.
+    kind : Kind
+    data : bytes
+        The body as it travels.
+    content : tuple
+        The body as it was read: (scale, codes) or (0.0, model).
+    """
+
+    tag: Any
+    n: int
+    label: int
+    degree: int
+    digest: Any
+    kind: Kind
+    data: Any
+    content: Any = None
 
 
 class Request(NamedTuple):
-    """The sender asks for what it lacks; ``held`` is what it has of the addressee.
+    """Say again what comes after statement ``heard``."""
 
-    ``whole`` asks for a snapshot in any case, ``confirm`` for a word on the edge's epoch.
-    """
-
-    header: Header
-    to: int
-    held: Position
-    epoch: int
-    whole: bool
-    confirm: bool
-
-
-class Edge(NamedTuple):
-    """One end's account of an edge: see ``laconic.protocol.edge``."""
-
-    epoch: int
-    live: bool
-    remembers: bool
-    vector: Array | None
-
-
-class Snapshot(NamedTuple):
-    """Where the sender stands, where it believes the addressee stands, and their edge.
-
-    Sums run through the sender's round. ``asked`` is what the addressee held when it asked; ``repeated`` says that what
-    it had missed has been said again, so that it need not skip to the sender's round.
-    """
-
-    header: Header
-    to: int
-    rejoining: bool
-    repeated: bool
-    broadcast: Array
-    total: Array
-    held: Position
-    asked: Position
-    replica: Array | None
-    replica_total: Array | None
-    edge: Edge
+    tag: int
+    heard: int
 
 
 class Farewell(NamedTuple):
-    """The sender takes its edge to the addressee away."""
+    """The sender takes the edge away."""
 
-    header: Header
-    to: int
-    epoch: int
+    tag: int
+
+
+class Refused(NamedTuple):
+    """Two processes go by the same name: the one that drew ``inc`` is the older."""
+
+    inc: int
+
+
+Handshake = Hello | Call | Offer | Decide | Refused
+Tagged = Confirm | Statement | Request | Farewell
+Letter = Hello | Call | Offer | Decide | Refused | Confirm | Statement | Request | Farewell

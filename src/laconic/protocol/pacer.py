@@ -54,6 +54,7 @@ class Pacer(ABC):
         self.took = 0.0
         self._joined = False
         self._actions: list[Action] = []
+        self._saves = False  # whether a checkpoint is due
         self._lost: dict[str, float] = {}  # when to give up those that are not there
         self._moved = self._heard = math.nan  # when the last round was over, and when anything last came in
         self._remind_after = _REMIND
@@ -139,11 +140,22 @@ class Pacer(ABC):
         self._step(now)
 
     def actions(self) -> list[Action]:
-        """What is to be done now, in order; each is given out once."""
-        if not self._actions:
-            return self.agent.outgoing()  # type: ignore[return-value]  # the way of every round: a list given away
-        self._actions += self.agent.outgoing()
-        actions, self._actions = self._actions, []
+        """What is to be done now, in order; each is given out once.
+
+        A checkpoint comes first, before the messages that tell of what is in it: whoever dies in between has not
+        said what it does not remember.
+        """
+        agent, every = self.agent, self.terms.checkpoint_every
+        for what, neighbour in agent.alerts():
+            self._act(Alert(what, {"neighbour": neighbour}))
+        if agent.must_save and every is not None:
+            self._saves = True
+        if not self._actions and not self._saves:
+            return agent.outgoing()  # type: ignore[return-value]  # the way of every round: a list given away
+        actions = [Save(agent.round)] if self._saves else []  # type: list[Action]
+        actions += self._actions
+        actions += agent.outgoing()
+        self._actions, self._saves = [], False
         return actions
 
     def _act(self, action: Action) -> None:
@@ -221,7 +233,7 @@ class Pacer(ABC):
         every = self.terms.checkpoint_every
         if every is not None:
             self._next_checkpoint = self.agent.round + every
-            self._act(Save(self.agent.round))
+            self._saves = True
 
     def _fail(self, error: Diverged) -> None:
         """A model that is lost is not worth saving."""

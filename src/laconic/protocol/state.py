@@ -1,4 +1,8 @@
-"""An agent's state, taken out and put back: all that it holds and knows, but not what is under way."""
+"""An agent's state, taken out and put back: all that it holds and knows, but not what is under way.
+
+What is not in it: the incarnation, the number of the next call and of the next offer, an outstanding offer. After a
+restart no edge is live, and no position can be used twice.
+"""
 
 from __future__ import annotations
 
@@ -9,117 +13,158 @@ import numpy as np
 from laconic._validate import Array
 from laconic._validate import shown as _shown
 from laconic._worded import ArgumentError
-from laconic.protocol.checkpoint import AgentState
+from laconic.protocol.checkpoint import AgentState, Misplaced
 from laconic.protocol.dialogue import Dialogue
-from laconic.protocol.edge import Stage
-from laconic.protocol.messages import Position
+from laconic.protocol.handshake import COUNT_LIMIT
+from laconic.protocol.messages import Decide, Kind, Offer, Statement
+from laconic.protocol.session import LOGGED, Session, Stage
+from laconic.protocol.wire import MODEL_LIMIT, SHARE_LIMIT
+
+VERSION = 2
+
+_COUNTS = ("g", "k", "label", "spoken", "heard", "unheard", "claim", "degree")
+_FLAGS = ("intact", "fresh", "counted")
 
 
 def take_state(dialogue: Dialogue) -> AgentState:
     """The state of an agent: plain values and copies of arrays."""
-    ledger, others = dialogue.ledger, dialogue.neighbours
-    n = ledger.n_features
-    neighbours = {
-        name: {
-            "position": list(other.position),
-            "degree": other.degree,
-            "stage": other.stage.value,
-            "epoch": other.epoch,
-            "remembers": other.remembers,
-        }
-        for name, other in others.items()
-    }
-    vectors = [np.zeros(n) if other.vector is None else other.vector for other in others.values()]
-    row = ledger.row
+    row = dialogue.ledger.row
     arrays = {
         **{_place(part): np.array(row.part(part)) for part in row.parts},
         "pull": row.pull,
         "said": row.replicas.copy(),
-        "sums": ledger.sums.copy(),
-        "edges": np.array(vectors).reshape(-1, n),
+        "shares": dialogue.accounts.shares[1:].copy(),
     }
     about = {
+        "version": VERSION,
         "name": dialogue.name,
         "fingerprint": dialogue.wire.mark,
-        "position": list(dialogue.position),
+        "round": dialogue.round,
         "finished": dialogue.finished,
+        "tell_whole": dialogue.tell_whole,
         "largest": row.largest,
-        "neighbours": neighbours,
-        "recent": [[list(position), spoken, data.hex()] for position, spoken, data in dialogue.recent],
+        "neighbours": {name: _describe(dialogue, end) for name, end in dialogue.ends.items()},
     }
     return AgentState(about, arrays)
 
 
-def check_state(dialogue: Dialogue, state: object) -> AgentState:
-    """``state`` if it is one of this very agent, and whole; nothing is changed before all of it is known to be good."""
-    if not isinstance(state, AgentState):
-        raise ArgumentError("state", f"must be an AgentState, from state() or a checkpoint; got {_shown(state)}.")
-    about, arrays = state.about, state.arrays
-    name = about.get("name") if isinstance(about, dict) else None
-    if name != dialogue.name:
-        raise ValueError(f"state belongs to agent {_shown(name)}, not to {dialogue.name!r}.")
-    if about.get("fingerprint") != dialogue.wire.mark:
-        raise ValueError("state comes from an agent with other features, learner, channel or number of agents.")
-    try:
-        _check_content(about, arrays, take_state(dialogue).arrays)
-    except Exception as error:
-        why = " ".join(str(error).split())[:200] or type(error).__name__
-        raise ValueError(f"state is not whole: {type(error).__name__}, {why}.") from error
-    return state
-
-
-def _check_content(about: dict[str, Any], arrays: dict[str, Array], own: dict[str, Array]) -> None:
-    """Read all that ``put_state`` will read, in the forms that the agent's ``own`` arrays have; else some exception."""
-    neighbours = about["neighbours"]
-    rows = {"said": 1 + len(neighbours), "sums": 1 + len(neighbours), "edges": len(neighbours)}
-    for name, mine in own.items():
-        array = np.asarray(arrays[name])
-        shape = (rows[name], *mine.shape[1:]) if name in rows else mine.shape
-        if array.shape != shape or array.dtype.kind != mine.dtype.kind:
-            raise ValueError(f"its {name} are {array.dtype} of shape {array.shape}, expected {shape}")
-    positions = [about["position"], *(kept["position"] for kept in neighbours.values())]
-    positions += [at for at, _, _ in about["recent"]]
-    if not all(len(at) == 3 and all(type(n) is int for n in (*at, about["finished"])) for at in positions):
-        raise ValueError("a position is not made of whole numbers")
-    for _, _, data in about["recent"]:
-        bytes.fromhex(data)
-    float(about["largest"])
-    for name, kept in neighbours.items():
-        Stage(kept["stage"])
-        if type(kept["degree"]) is not int or type(kept["epoch"]) is not int:
-            raise ValueError(f"what it knows of {name!r} is not made of whole numbers")
-        bool(kept["remembers"])
+def _describe(dialogue: Dialogue, end: Session) -> dict[str, Any]:
+    wire = dialogue.wire
+    pend = [] if end.pend is None else [wire.encode(letter, wire.sender, False).hex() for letter in end.pend]
+    return {
+        "stage": end.stage.value,
+        "tag": end.tag,
+        **{name: getattr(end, name) for name in (*_COUNTS, *_FLAGS)},
+        "log": [[s.n, s.label, s.degree, s.digest, int(s.kind), s.data.hex()] for s in end.log],
+        "pend": pend,
+    }
 
 
 def put_state(dialogue: Dialogue, state: AgentState) -> None:
-    """Put an agent where ``state`` was taken."""
-    state = check_state(dialogue, state)
+    """Put an agent where ``state`` was taken; ValueError, and nothing is changed, if anything in it is no good."""
+    if not isinstance(state, AgentState):
+        raise ArgumentError("state", f"must be an AgentState, from state() or a checkpoint; got {_shown(state)}.")
     about, arrays = state.about, state.arrays
-    ledger, others = dialogue.ledger, dialogue.neighbours
-    recent = [(Position(*at), spoken, bytes.fromhex(data)) for at, spoken, data in about["recent"]]
-    dialogue.stand_at(Position(*about["position"]), about["finished"], recent)
-    row = ledger.row
-    row.largest, row.pull = about["largest"], arrays["pull"]
+    try:
+        if about.get("version") != VERSION:
+            raise ValueError(f"state is of version {about.get('version', 1)}, and this agent reads {VERSION}.")
+        if about["name"] != dialogue.name:
+            raise Misplaced(f"state belongs to agent {about['name']!r}, not to {dialogue.name!r}.")
+        if about["fingerprint"] != dialogue.wire.mark:
+            raise Misplaced("state comes from an agent with other features, learner, channel, clock or size.")
+        kept = about["neighbours"]
+        checked = _check_arrays(dialogue, arrays, len(kept))
+        ends = {name: _read_end(dialogue, name, values) for name, values in kept.items() if name in dialogue.ends}
+        round, finished = _count(about["round"]), _count(about["finished"])
+        largest = float(about["largest"])
+        if not finished <= round <= finished + 1 or not 0 <= largest < np.inf:
+            raise ValueError("state has rounds or a yardstick that no agent can have.")
+        tell_whole = bool(about["tell_whole"])
+    except Exception as error:  # whatever is wrong, nothing has been changed yet
+        if isinstance(error, ValueError) and str(error).startswith("state "):
+            raise
+        raise ValueError(f"state is not that of an agent: {type(error).__name__}: {error}.") from None
+    row = dialogue.ledger.row
+    dialogue.round, dialogue.finished, dialogue.tell_whole = round, finished, tell_whole
+    row.largest, row.pull = largest, checked["pull"]
     for part in row.parts:
-        row.put(part, arrays[_place(part)])
-    ledger.adopt(0, arrays["said"][0], arrays["sums"][0])
-    for number, (name, kept) in enumerate(about["neighbours"].items(), 1):
-        other = others.get(name)
-        if other is not None:
-            ledger.adopt(other.index, arrays["said"][number], arrays["sums"][number])
-            other.position, other.degree = Position(*kept["position"]), kept["degree"]
-            other.stage, other.epoch, other.remembers = Stage(kept["stage"]), kept["epoch"], kept["remembers"]
-            vector = arrays["edges"][number - 1]
-            other.vector = vector.copy() if vector.any() else None
-    for name, other in others.items():
-        if name not in about["neighbours"]:
-            other.stage = Stage.OPENING
-            other.forget()
-    dialogue.listen_to_the_living()
-    if set(about["neighbours"]) != set(others):
+        row.put(part, checked[_place(part)])
+    dialogue.ledger.said(0)[:] = checked["said"][0]
+    known = list(kept)
+    for name, end in ends.items():
+        here, at = dialogue.ends[name], known.index(name)
+        end.index, end.leads = here.index, here.leads
+        dialogue.accounts.open(end.index, checked["said"][1 + at], checked["shares"][at])
+        end.restart()
+        _put_end(here, end)
+    dialogue.started = True
+    counted = [end.index for end in dialogue.ends.values() if end.counted]
+    lost = any(values["counted"] for name, values in kept.items() if name not in ends)
+    if lost:
         dialogue.settle()
+    else:
+        dialogue.accounts.count(counted)
+
+
+def _put_end(here: Session, end: Session) -> None:
+    for name in (*_COUNTS, *_FLAGS, "stage", "tag", "log", "pend", "out", "call"):
+        setattr(here, name, getattr(end, name))
+
+
+def _check_arrays(dialogue: Dialogue, arrays: dict[str, Array], n_kept: int) -> dict[str, Array]:
+    n, dtype = dialogue.ledger.n_features, dialogue.ledger.dtype
+    row = dialogue.ledger.row
+    shapes: dict[str, tuple[tuple[int, ...], Any, float]] = {
+        **{_place(part): (np.shape(row.part(part)), dtype, np.inf) for part in row.parts},
+        "said": ((1 + n_kept, n), dtype, MODEL_LIMIT),
+        "shares": ((n_kept, n), np.dtype(np.float64), SHARE_LIMIT),
+    }
+    for name, (shape, kind, limit) in shapes.items():
+        array = arrays[name]
+        if array.shape != shape or array.dtype != kind:
+            raise ValueError(f"state has {name} of shape {array.shape} and type {array.dtype}, not {shape} and {kind}.")
+        if not np.isfinite(array).all() or not (np.abs(array) <= limit).all():
+            raise ValueError(f"state has {name} that are not finite, or too large.")
+    pull = arrays["pull"]
+    if pull.ndim != 2 or not 1 <= len(pull) <= 2 or pull.shape[1] != n or pull.dtype != dtype:
+        raise ValueError(f"state has a pull of shape {pull.shape} and type {pull.dtype}.")
+    if not np.isfinite(pull).all():
+        raise ValueError("state has a pull that is not finite.")
+    return arrays
 
 
 def _place(part: str) -> str:
     """The name that a part of the learner's state goes by: only its own parts may be called like the protocol's."""
     return part if part in ("weights", "duals") else f"state.{part}"
+
+
+def _read_end(dialogue: Dialogue, name: str, values: dict[str, Any]) -> Session:
+    end = Session(name, 0, leads=False)
+    end.stage, end.tag = Stage(values["stage"]), _count(values["tag"], 1 << 64)
+    for key in _COUNTS:
+        setattr(end, key, _count(values[key]))
+    for key in _FLAGS:
+        if not isinstance(values[key], bool):
+            raise TypeError(f"{key} of {name!r} is {values[key]!r}")
+        setattr(end, key, values[key])
+    wire, log = dialogue.wire, []
+    for n, label, degree, digest, kind, data in values["log"][-LOGGED:]:
+        counts = _count(n), _count(label), _count(degree), _count(digest, 1 << 32)
+        statement = Statement(end.tag, *counts, Kind(kind), bytes.fromhex(data))
+        wire.decode(wire.encode(statement, 0, False))
+        log.append(statement)
+    end.log = tuple(log)
+    if [s.n for s in log] != list(range(end.spoken - len(log) + 1, end.spoken + 1)):
+        raise ValueError(f"state has a log of {name!r} with gaps.")
+    if values["pend"]:
+        offer, decide = (wire.decode(bytes.fromhex(data)).letter for data in values["pend"])
+        if not isinstance(offer, Offer) or not isinstance(decide, Decide):
+            raise TypeError(f"no decision is pending with {name!r}")
+        end.pend = offer, decide
+    return end
+
+
+def _count(value: object, limit: int = COUNT_LIMIT) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < limit:
+        raise ValueError(f"state has {value!r} where a number is counted.")
+    return value

@@ -4,10 +4,10 @@ A schedule is a small network, a learner, a clock, and faults that all end at th
 healed. After that the agents run on for a number of rounds, and then
 
 - no agent is stuck: all have finished all rounds, and every edge is in use on both sides;
-- every replica equals its origin, to the bit, and so do the running sums, to rounding;
-- the duals are what the sums say, and add up to zero over all agents;
+- every replica equals its origin, to the bit, and the two shares of every edge cancel;
+- the duals are what the shares say, and add up to zero over all agents;
 - everything is finite;
-- the mean square error is within 5% of that of agents to whom nothing happened;
+- the mean square error is at most 5% above that of agents to whom nothing happened;
 - and where no crash or long absence took rounds away, lockstep has computed what ``lc.simulate`` computes, to the bit.
 
 ``check`` runs one schedule and returns what is violated; ``shrink`` takes faults away, and shortens them, as long as
@@ -29,6 +29,7 @@ from laconic.engine import simulate
 from laconic.features import RandomFeatures
 from laconic.learners import DOKL, ODKLA, QCODKLA, RFFDOKL, Learner
 from laconic.network import Network
+from laconic.protocol import Agent
 from laconic.transport.faults import Corruption, Crash, Delay, Drop, Duplication, Fault, Partition, Skew, Slow
 from laconic.transport.virtual import PATIENCE, VirtualNetwork
 from laconic.transport.wires import NOTICED
@@ -186,12 +187,17 @@ def check(schedule: Schedule) -> list[str]:
     virtual.run(target, limit=_LIMIT)
     if not virtual.settled(target):
         return [_stuck(virtual, target)]
-    _meet_in_one_round(virtual)
+    for host in virtual.hosts.values():
+        host.agent.end_round()
     violations = list(_look_at_agents(virtual, "duals" in learner.init(1, 1)._fields))
     trace = simulate(learner, features, schedule.network, X[:target], y[:target])
     weights = np.array([host.agent.weights for host in virtual.hosts.values()])
-    error, fault_free = (float(((w @ test.T - label) ** 2).mean()) for w in (weights, trace.state.weights))
-    if not abs(error - fault_free) <= _TOLERANCE * fault_free:
+    error = float(((weights @ test.T - label) ** 2).mean())
+    # On slots agents end in rounds of their own, and from one round to the next the error goes up and down by 10%.
+    ends = range(target, 1 + max(host.agent.round for host in virtual.hosts.values()))
+    models = (simulate(learner, features, schedule.network, X[:end], y[:end]).state.weights for end in ends)
+    fault_free = max(float(((model @ test.T - label) ** 2).mean()) for model in models)
+    if not error <= (1 + _TOLERANCE) * fault_free:
         violations.append(f"the mean square error is {error:.4g}, without faults it is {fault_free:.4g}.")
     if (
         schedule.clock == "lockstep"
@@ -211,16 +217,6 @@ def _stuck(virtual: VirtualNetwork, target: int) -> str:
     return f"some agent is stuck before round {target}: {states}."
 
 
-def _meet_in_one_round(virtual: VirtualNetwork) -> None:
-    """End the last round of all, which on slots may be a few rounds apart."""
-    agents = [host.agent for host in virtual.hosts.values()]
-    last = max(agent.round for agent in agents)
-    for agent in agents:
-        if virtual.slotted:
-            agent.skip_to(last)
-        agent.end_round()
-
-
 def _look_at_agents(virtual: VirtualNetwork, has_duals: bool) -> Iterator[str]:
     agents = {name: host.agent for name, host in virtual.hosts.items()}
     for name, agent in agents.items():
@@ -232,17 +228,28 @@ def _look_at_agents(virtual: VirtualNetwork, has_duals: bool) -> Iterator[str]:
                 yield f"{name} has not reopened its edge to {other}: {stage}."
             if not np.array_equal(agent.replica(other), agents[other].broadcast):
                 yield f"{name}'s replica of {other} differs from {other}'s broadcast."
-            if has_duals and name < other and not _cancel(agent.share(other), agents[other].share(name)):
+            if has_duals and name < other and not _cancel(_due(agents, name, other), _due(agents, other, name)):
                 yield f"the shares of the edge {name}-{other} do not cancel."
         if has_duals:
             shares: Any = sum(agent.share(other) for other in agent.neighbours)
             if not _cancel(agent.duals, -agent.learner.rho * shares):  # type: ignore[attr-defined]
                 yield f"{name}'s dual is not what its sums say."
     if has_duals:
-        total: Any = sum(agent.duals for agent in agents.values())
+        total: Any = sum(
+            agent.duals + agent.learner.rho * sum(_due(agents, name, o) - agent.share(o) for o in agent.neighbours)  # type: ignore[attr-defined]
+            for name, agent in agents.items()
+        )
         size = max(np.abs(agent.duals).max() for agent in agents.values())
         if not np.abs(total).max() <= 1e-9 * (1 + size):
             yield f"the duals add up to {np.abs(total).max():.2g}, not to zero."
+
+
+def _due(agents: dict[str, Agent], name: str, other: str) -> Array:
+    """An edge's share when both ends have come to the same edge round: on slots one may be behind."""
+    agent = agents[name]
+    behind = max(agents[other].edge_round(name) - agent.edge_round(other), 0)
+    share: Array = agent.share(other) + behind * (agent.broadcast - agent.replica(other))
+    return share
 
 
 def _cancel(a: Array, b: Array) -> bool:

@@ -8,6 +8,7 @@ stays finite. ``benchmarks/fuzz.py`` does this a million times.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections import Counter
 from collections.abc import Iterator
@@ -19,6 +20,8 @@ from laconic.engine import Diverged
 from laconic.features import RandomFeatures
 from laconic.learners import ODKLA
 from laconic.protocol import Agent, AgentState, NotReady
+from laconic.protocol.dialogue import Message
+from laconic.protocol.messages import Farewell, Kind, Refused
 from laconic.testing.spoiler import Spoiler
 
 FEATURES = RandomFeatures.gaussian(n_inputs=3, n_frequencies=8, bandwidth=0.6, seed=4)
@@ -34,7 +37,7 @@ TARGETS = {
     ),
     "3 bits float32, slotted, rejoining": (Channel(CENSOR, Quantizer(3)), "slotted", "float32"),
 }
-KINDS = {1: "difference", 2: "dense", 3: "silence", 4: "request", 5: "snapshot", 6: "farewell"}
+KINDS = {int(kind): kind.name.lower() for kind in Kind}
 LOOK_EVERY = 500  # messages between two looks at the state
 START_AGAIN = 50  # messages of a mad neighbour after which the receiver is put back
 
@@ -45,7 +48,7 @@ class Target:
     Attributes
     ----------
     messages : list of bytes
-        Of every kind that occurs there: from ann to him, and some of hers to others.
+        Of every kind: from ann, who leads, and those of a follower from cid.
     """
 
     def __init__(self, name: str) -> None:
@@ -55,10 +58,11 @@ class Target:
         self.rejoining = name.endswith("rejoining")
         self._random = np.random.default_rng(0)
         agents = {name: self._make(name, others) for name, others in (("ann", "bc"), ("ben", "ac"), ("cid", "ab"))}
+        self._carry(agents)
         for _ in range(30):
             self._round(agents)
             self._carry(agents)
-        self.state = agents["ben"].state()
+        self._ben = copy.deepcopy(agents["ben"])
         self.messages = list(self._tell(agents))
         self.originals = set(self.messages)
 
@@ -74,47 +78,69 @@ class Target:
     def _carry(self, agents: dict[str, Agent]) -> None:
         while letters := [(name, message) for name in agents for message in agents[name].outgoing()]:
             for sender, message in letters:
-                for name in [message.to] if message.to else agents[sender].neighbours:
-                    agents[name].receive(message.data, sender)
+                agents[message.to].receive(message.data, sender)
 
     def _tell(self, agents: dict[str, Agent]) -> Iterator[bytes]:
-        """What ann says from now on, of every kind."""
-        ann, seen = agents["ann"], set()
+        """What ben's neighbours say to him from now on, of every kind: ann, who leads, and cid, who follows."""
+        seen: set[int] = set()
+
+        def heard(letters: list[tuple[str, Message]]) -> Iterator[bytes]:
+            for sender, message in letters:
+                kind = message.data[2] & 15
+                if message.to != "ben" or (sender == "cid" and kind not in _FOLLOWERS):
+                    continue
+                if kind not in seen or kind >= Kind.HELLO:
+                    seen.add(kind)
+                    yield message.data
+
+        def carry() -> Iterator[bytes]:
+            while letters := [(name, message) for name in agents for message in agents[name].outgoing()]:
+                yield from heard(letters)
+                for sender, message in letters:
+                    agents[message.to].receive(message.data, sender)
+
+        ann = agents["ann"]._dialogue
+        ann.send(ann.ends["ben"], Farewell(ann.ends["ben"].tag))  # not that she means it
+        yield agents["ann"].outgoing()[-1].data
         for _ in range(40):
             self._round(agents)
-            for message in ann._dialogue.outgoing:
-                if message.data[2] not in seen:
-                    seen.add(message.data[2])
-                    yield message.data
-            self._carry(agents)
-        new = self._make("ben", "ac")
-        new.rejoin()
-        for message in new.outgoing():
-            agents[message.to or ""].receive(message.data, "ben")  # a request for all that ann knows
-        ann.connected("ben")  # she asks what she has missed
-        ann.disconnected("ben")
-        ann.connected("ben")  # she asks for everything
-        ann.leave()
-        yield from (message.data for message in ann.outgoing())
+            yield from carry()
+        for again in range(2):  # edges close, and open again: the same session goes on, or after a round a new one does
+            for one, two in (("ann", "ben"), ("ben", "cid")):
+                agents[one].disconnected(two)
+                agents[two].disconnected(one)
+            for _ in range(again):
+                self._round(agents)
+            agents["ann"].connected("ben")
+            agents["cid"].connected("ben")
+            yield from carry()
+        agents["ann"].connected("ben")  # she asks what she has missed
+        agents["ann"].leave()
+        yield from heard([("ann", message) for message in agents["ann"].outgoing()])
+        cid = agents["cid"]._dialogue
+        cid.send(cid.ends["ben"], Refused(1))
+        yield agents["cid"].outgoing()[-1].data
 
     def receiver(self) -> Agent:
-        """Ben, as he was."""
-        ben = self._make("ben", "ac")
-        ben.restore(self.state)
+        """Ben, as he was: the same process."""
+        ben = copy.deepcopy(self._ben)
         if self.rejoining:
             ben.rejoin()
             ben.outgoing()
         return ben
 
 
+_FOLLOWERS = (Kind.HELLO, Kind.OFFER, Kind.CONFIRM)
+
+
 def digest(agent: Agent) -> bytes:
     """All that a message could change, in short."""
     dialogue = agent._dialogue
     rest = [
-        (name, n.stage, n.epoch, n.confirmed, n.answered, n.asked, [held.header for held in n.held])
-        for name, n in dialogue.neighbours.items()
+        (name, end.stage, end.shut, end.held, end.out, end.call, end.asked, end.requested, end.claim)
+        for name, end in dialogue.ends.items()
     ]
-    more = (rest, agent.waiting, dialogue.rejoining, dialogue.outgoing)
+    more = (rest, agent.waiting, dialogue.joining, dialogue.letters)
     return hashlib.blake2b(agent.state().to_bytes() + repr(more).encode()).digest()
 
 
@@ -139,7 +165,7 @@ def fuzz_sealed(target: Target, spoiler: Spoiler, n_messages: int) -> Counter[st
     outcome: Counter[str] = Counter()
     ben = target.receiver()
     for k in range(n_messages):
-        ben.receive(spoiler.seal(target.messages), "ann" if k % 4 else None)
+        ben.receive(spoiler.seal(target.messages), ("ann", "ann", "cid", None)[k % 4])
         if k % 7 == 0:
             try:
                 ben.idle()

@@ -33,7 +33,7 @@ class Watch:
     wrong: int = 0
     compared: int = 0
     duals: dict[int, dict[str, Array]] = field(default_factory=dict)
-    _said: dict[tuple[str, int, int], bytes] = field(default_factory=dict)
+    _said: dict[tuple[str, str, int, int], bytes] = field(default_factory=dict)
     _seen: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def look(self) -> None:
@@ -51,20 +51,19 @@ class Watch:
                 continue
             self._seen[name] = about.st_ino, about.st_mtime_ns
             self.states[name] = state
-            life, sequence, _ = state.about["position"]
-            self._said[name, life, sequence] = state.arrays["said"][0].tobytes()
+            for other, known in state.about["neighbours"].items():
+                self._said[name, other, known["tag"], known["spoken"]] = state.arrays["said"][0].tobytes()
             self.duals.setdefault(state.about["finished"], {})[name] = state.arrays["duals"]
-        for state in self.states.values():
+        for name, state in self.states.items():
             for k, (other, known) in enumerate(state.about["neighbours"].items(), 1):
-                life, sequence, _ = known["position"]
-                said = self._said.get((other, life, sequence))
-                if said is not None:
+                said = self._said.get((other, name, known["tag"], known["heard"]))
+                if said is not None and known["tag"]:
                     self.compared += 1
                     self.wrong += said != state.arrays["said"][k].tobytes()
 
     def rounds(self) -> dict[str, int]:
         """The round of each agent."""
-        return {name: state.about["position"][2] for name, state in self.states.items()}
+        return {name: state.about["round"] for name, state in self.states.items()}
 
     def stages(self) -> dict[tuple[str, str], str]:
         """Where each edge stands, at either end."""
@@ -78,14 +77,14 @@ class Watch:
         """Whether all edges are live, and each replica is what its origin said last, or said after ``since``."""
         if len(self.states) < len(self.names):
             return False
-        for state in self.states.values():
+        for name, state in self.states.items():
             for k, (other, known) in enumerate(state.about["neighbours"].items(), 1):
-                life, sequence, round = known["position"]
-                said = self._said.get((other, life, sequence))
+                said = self._said.get((other, name, known["tag"], known["heard"]))
                 if known["stage"] != "live" or said != state.arrays["said"][k].tobytes():
                     return False
-                latest = [life, sequence] == self.states[other].about["position"][:2]
-                if not latest and not (since and round > since[other]):
+                there = self.states[other].about["neighbours"][name]
+                latest = (known["tag"], known["heard"]) == (there["tag"], there["spoken"])
+                if not latest and not (since and self.states[other].about["round"] > since[other]):
                     return False
         return True
 

@@ -64,7 +64,8 @@ class Learning:
         if now >= pacer.deadline:
             pacer.handle_timer(now)
         t = pacer.agent.round
-        had_round = pacer.wants_sample and t < network.target
+        # On slots everybody has rounds of its own: who is there first goes on, so that the others hear it.
+        had_round = pacer.wants_sample and t < (len(network.y) if network.slotted else network.target)
         if had_round:
             info = pacer.learn(network.X[t, self._number], network.y[t, self._number], now)
             if pacer.failure is not None:
@@ -128,7 +129,7 @@ class VirtualNetwork:
         faults: Iterable[Fault] = (),
         seed: int = 0,
         checkpoint_every: int = 5,
-        heartbeat: int = 0,
+        heartbeat: int = 10,
     ) -> None:
         self.X, self.y, self.target = X, y, 0
         self.slotted = clock == "slotted"
@@ -203,5 +204,6 @@ class VirtualNetwork:
         table = np.full((self.target, len(self.hosts)), np.nan)
         for i, name in enumerate(self.hosts):
             for t, prediction in self.predicted[name].items():
-                table[t, i] = prediction
+                if t < self.target:
+                    table[t, i] = prediction
         return table

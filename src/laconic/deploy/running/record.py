@@ -58,7 +58,7 @@ class Record:
             "neighbours": np.array(agent.neighbours, dtype=str),
             "replicas": np.array([agent.replica(name) for name in agent.neighbours]),
             "heard": np.array([agent.heard(name) for name in agent.neighbours], dtype=np.int64),
-            "position": np.array(agent.position, dtype=np.int64),
+            "position": np.array([agent.position(name) for name in agent.neighbours], dtype=np.int64),
         }
         learner, features = agent.learner, agent.features
         state = {"weights": agent.weights[None]}

@@ -27,7 +27,7 @@ from laconic.engine import Diverged
 from laconic.engine.compiling import when_compiling
 from laconic.protocol import Agent
 from laconic.protocol.actions import Terms
-from laconic.protocol.checkpoint import read_checkpoint
+from laconic.protocol.checkpoint import Misplaced
 from laconic.protocol.paces import make_pacer
 from laconic.transport.link import Event, PublicLink
 from laconic.transport.zenoh import Security, ZenohLink
@@ -204,7 +204,7 @@ def _rehearse(site: Site) -> None:
         Agent(name, [other], features, learner, n_agents=2, clock=site.clock, dtype=site.model.dtype)
         for name, other in (("a", "b"), ("b", "a"))
     ]
-    for _ in range(3):
+    for _ in range(8):  # the first of them to get to know each other
         for agent in pair:
             if agent.ready:
                 agent.learn(np.zeros(site.model.n_inputs), 0.5)
@@ -214,20 +214,16 @@ def _rehearse(site: Site) -> None:
 
 
 def restore(agent: Agent, site: Site) -> None:
-    """Go on from the checkpoint, if there is a good one; if it cannot be read, the neighbours are the backup."""
+    """Go on from the checkpoint, or the one before it; if neither can be read, the neighbours know most of it."""
     path = site.checkpoint_path(agent.name)
     if path is None:
         return
     try:
-        state = read_checkpoint(path)
+        agent.load(path)
+    except Misplaced as error:
+        raise ValueError(f"{path}: {error}. Move it away to start anew.") from None
     except ValueError as error:
         _log.error("checkpoint refused", extra={"agent": agent.name, "why": str(error)})
-        return
-    if state is not None:
-        try:
-            agent.restore(state)
-        except ValueError as error:
-            raise ValueError(f"{path}: {error} Move it away to start anew.") from None
 
 
 def _watch_parent(news: Inbox) -> None:

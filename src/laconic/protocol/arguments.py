@@ -1,0 +1,46 @@
+"""What people pass to an agent, checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from laconic import _validate
+
+
+def read_label(y: object) -> float:
+    """``y`` as a number; NaN where it is missing."""
+    if y is None:
+        return math.nan
+    if isinstance(y, (str, bytes)):  # float would read it
+        raise ValueError(f"y must be a number, or NaN where it is missing; got {_validate.shown(y)}.")
+    try:
+        label = float(y)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise ValueError(f"y must be a number, or NaN where it is missing; got {_validate.shown(y)}.") from None
+    if math.isinf(label):
+        raise ValueError(f"y must be finite, or NaN where it is missing; got {_validate.shown(y)}.")
+    return label
+
+
+def check_name(what: str, name: object) -> str:
+    """``name`` if it can be the name of an agent; ``what`` is the argument that it came by."""
+    if not isinstance(name, str) or not name or len(name) > 200 or not name.isprintable():
+        raise ValueError(f"{what} must be given as text of 1 to 200 characters, got {_validate.shown(name)}.")
+    return name
+
+
+def check_neighbours(neighbours: object) -> dict[str, int]:
+    """Names and degrees; 0 where a degree is not known."""
+    if isinstance(neighbours, str):
+        raise ValueError(f"neighbours must be a list of names, got the single string {neighbours!r}.")
+    if not isinstance(neighbours, Iterable):
+        raise ValueError(f"neighbours must be a list of names, got {_validate.shown(neighbours)}.")
+    degrees = neighbours if isinstance(neighbours, Mapping) else None
+    names = [check_name("neighbours", name) for name in neighbours]
+    return {name: 0 if degrees is None else degrees[name] for name in names}
+
+
+def bad_sample() -> ValueError:
+    """The error for an input that no feature map can use."""
+    return ValueError("x must be finite, and not so large that the phases of the features overflow.")

@@ -1,0 +1,223 @@
+"""The sessions of one process with all its neighbours: events come in, letters go out, rounds pass.
+
+``table`` says when what is done; ``handshake`` is how sessions begin and end, and here is what happens in them. There
+is no byte in here and no vector: letters are named
+tuples, and sums are done by a ``Book``. So the very code that runs in an agent is also run through all its states by
+the tests, with whole numbers for vectors.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from laconic.protocol import messages as m
+from laconic.protocol.handshake import Handshake
+from laconic.protocol.messages import Farewell, Kind, Request, Statement
+from laconic.protocol.session import LIVE, OPENING, Session
+from laconic.protocol.table import Connected, Disconnected
+
+REMINDERS = 3  # after which a decision that nobody confirms is given up
+
+
+class Conversation(Handshake):
+    """The sessions of one process: see ``Ends`` for what it is made of."""
+
+    # ----------------------------------------------------------------------------------------------------------------
+    # Rounds
+
+    def waiting(self) -> list[Session]:
+        """Whom lockstep waits for: the table's rows, one after another, until all have been heard."""
+        return [
+            e
+            for e in self.ends.values()
+            if e.stage is OPENING or e.pend is not None or (e.stage is LIVE and e.heard < e.spoken)
+        ]
+
+    def finish(self) -> None:
+        """End the round: the share of every edge that has spoken in it grows, and the dual with it."""
+        if self.finished == self.round:
+            return
+        if self.lockstep:
+            ends = [e for e in self.ends.values() if e.stage is LIVE and e.k < e.spoken]
+        else:
+            ends = [e for e in self.ends.values() if e.stage is LIVE and e.k < e.label]
+        self.book.listen([e.index for e in ends])
+        for end in ends:
+            end.k += 1
+        self.finished = self.round
+
+    def begin(self, kind: Kind, data: Any, say: bool = True) -> None:
+        """Begin a round with what is said in it; ``say`` is False where silence is not worth a byte."""
+        self.round += 1
+        self.moment += 1
+        dropped = False
+        for end in self.ends.values():
+            if end.stage is LIVE:
+                end.label = end.k + 1
+                if say:
+                    self.say(end, kind, data)
+                end.unheard += 1
+            else:
+                end.intact = False
+                dropped |= end.counted
+                end.counted = False
+            end.void(always=self.lockstep)
+        if dropped:
+            self.settle()
+        self.look_after()
+
+    def let_pass(self, rounds: int) -> None:
+        """On slots: rounds pass in silence, as after a pause of the device."""
+        self.finish()
+        for end in self.ends.values():
+            if end.stage is LIVE:
+                if rounds > self.apart:
+                    self.doubt(end)
+                    continue
+                self.book.let_pass(end.index, rounds - 1)
+                end.k += rounds - 1
+                end.label = end.k + 1
+                end.unheard += rounds
+            end.counted &= end.stage is LIVE
+            end.void(always=False)
+        self.round += rounds
+        self.finished = self.round - 1
+        self.moment += 1
+        self.settle()
+        self.look_after()
+
+    def look_after(self) -> None:
+        """Use what was held for this round, and ask again where something is open."""
+        for end in list(self.ends.values()):
+            if end.stage is LIVE and end.held:
+                self.hear_held(end)
+            if end.stage is LIVE and not self.lockstep:
+                if end.unheard > self.heartbeat + self.apart > self.apart:
+                    self.doubt(end)  # no share runs far on a replica that may be stale
+                elif end.held:
+                    self.request(end)
+            elif end.stage is OPENING:
+                self.seek(end)
+
+    # ----------------------------------------------------------------------------------------------------------------
+    # Statements: conditions
+
+    def is_of_another_session(self, end: Session, letter: Statement | Request | Farewell) -> bool:
+        """Whether the tag is not that of the session in use."""
+        return not end.tag or letter.tag != end.tag
+
+    def is_frozen(self, end: Session, statement: Statement) -> bool:
+        """Whether it has been decided to go on from here: nothing more is taken under the old tag."""
+        return end.pend is not None and end.pend[1].goes_on
+
+    def is_known(self, end: Session, statement: Statement) -> bool:
+        """Whether it was heard before."""
+        return statement.n <= end.heard
+
+    def leaves_a_gap(self, end: Session, statement: Statement) -> bool:
+        """Whether something before it has not been heard."""
+        return statement.n > end.heard + 1
+
+    def is_too_early(self, end: Session, statement: Statement) -> bool:
+        """Whether, in lockstep, it is of a round that has not begun here."""
+        return self.lockstep and statement.n > end.spoken
+
+    def is_out_of_time(self, end: Session, statement: Statement) -> bool:
+        """Whether, on slots, it comes from an edge round too far from where this end is."""
+        if self.lockstep:
+            return False
+        return not -self.heartbeat - self.apart <= statement.label - end.k - 1 <= self.apart
+
+    def can_be_answered(self, end: Session, request: Request) -> bool:
+        """Whether all that was missed is at hand."""
+        return end.spoken - len(end.log) <= request.heard <= end.spoken
+
+    def is_long_answered(self, end: Session, request: Request) -> bool:
+        """Whether, in lockstep, it is an old request: who has spoken in a later round has heard what it asked for."""
+        return self.lockstep and request.heard < end.heard
+
+    # ----------------------------------------------------------------------------------------------------------------
+    # Statements: actions
+
+    def hear(self, end: Session, statement: Statement) -> None:
+        """Take in what was said. On slots the edge's clock follows the faster end; what is late is worked in."""
+        late = 0 if self.lockstep else end.k + 1 - statement.label
+        why = self.book.hear(end.index, statement, late, self.digest_of(end))
+        if why == "digest":
+            self.news.append(("disagreement", end.name))
+            end.intact = False  # to go on would be to disagree again
+            self.doubt(end)
+            return
+        if why:
+            raise m.Refusal(why)
+        if late < 0:
+            self.book.let_pass(end.index, -late)
+            end.k = statement.label - 1
+            end.label = max(end.label, end.k)
+        if late:
+            self.settle()
+        end.heard, end.unheard, end.degree = statement.n, max(late, 0), statement.degree
+        end.refused = 0
+        end.void(always=False)
+        if end.held:
+            self.hear_held(end)
+
+    def hear_held(self, end: Session) -> None:
+        """Use what was said too early and no longer is."""
+        if end.stage is LIVE and not (self.lockstep and end.heard >= end.spoken):
+            statement = end.next_held()
+            if statement is not None:
+                try:
+                    self.handle(end, statement)
+                except m.Refusal as refusal:
+                    self.complain(end, refusal.reason)
+
+    def hold(self, end: Session, statement: Statement) -> None:
+        """Keep it for later."""
+        end.degree = statement.degree
+        end.hold(statement, self.held)
+
+    def hold_and_request(self, end: Session, statement: Statement) -> None:
+        """Keep it, and ask for what is before it."""
+        self.hold(end, statement)
+        self.request(end)
+
+    def request(self, end: Session, letter: Any = None) -> None:
+        """Ask for what was missed, once on each occasion."""
+        if end.requested != self.moment:
+            end.requested = self.moment
+            self.send(end, Request(end.tag, end.heard))
+
+    def repeat(self, end: Session, request: Request) -> None:
+        """Say again what was missed."""
+        if self.afford(end):
+            for statement in end.log:
+                if statement.n > request.heard:
+                    self.send(end, statement)
+
+    def refuse_replayed(self, end: Session, statement: Statement) -> None:
+        """It was heard before."""
+        raise m.Refusal("replayed")
+
+    def connected(self, end: Session) -> None:
+        """The driver says that the neighbour is there."""
+        self.handle(end, Connected())
+
+    def disconnected(self, end: Session) -> None:
+        """The driver says that the neighbour is gone."""
+        self.handle(end, Disconnected())
+
+    def remind(self) -> None:
+        """Ask again wherever something is open."""
+        self.moment += 1
+        for end in list(self.ends.values()):
+            if end.pend is not None and end.pend[1].inc == self.inc:
+                end.reminded += 1
+                if end.reminded <= REMINDERS:
+                    self.decide_again(end)
+                    continue
+                end.pend = None
+            if end.stage is OPENING:
+                self.seek(end)
+            elif end.stage is LIVE and (end.heard < end.spoken if self.lockstep else end.held):
+                self.request(end)

@@ -1,0 +1,94 @@
+"""One process with its ends of edges: what the rules of a conversation work on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from laconic.protocol.messages import Decide, Kind, Letter, Offer, Statement
+from laconic.protocol.session import APART, HELD, LOGGED, Book, Session
+from laconic.protocol.table import TABLE, rows_by_event
+
+ALLOWANCE = 4  # offers, decisions and repetitions that a neighbour can bring about on one occasion
+
+
+class Ends:
+    """One process, and its ends of edges.
+
+    Parameters
+    ----------
+    name : str
+    lockstep : bool
+    book : Book
+    inc : int
+        64 random bits, drawn at every start and never stored: this process and no other.
+    tag_of : callable
+        The tag of a session, from its offer and its decision.
+    heartbeat : int
+        On slots, rounds after which everybody says something.
+    """
+
+    held, logged, apart, allowance = HELD, LOGGED, APART, ALLOWANCE  # smaller where all states are to be seen
+
+    def __init__(
+        self, name: str, lockstep: bool, book: Book, inc: int, tag_of: Callable[[Offer, Decide], Any], heartbeat: int
+    ) -> None:
+        self.name, self.lockstep, self.book, self.inc = name, lockstep, book, inc
+        self.tag_of, self.heartbeat = tag_of, heartbeat
+        self.ctr = 0
+        self.round = self.finished = 0  # the last round begun, and the last one listened in
+        self.ends: dict[str, Session] = {}
+        self.letters: list[tuple[Session, Letter]] = []
+        self.must_save = False
+        self.moment = 0  # counts the occasions on which a neighbour may be asked again
+        self.news: list[tuple[str, str]] = []  # (what, neighbour): what somebody should know of
+        self.rows = rows_by_event(TABLE)
+
+    @property
+    def degree(self) -> int:
+        """Number of neighbours, there or not."""
+        return len(self.ends)
+
+    def handle(self, end: Session, event: Any) -> None:
+        """Do what the table says."""
+        for condition, action in self.rows.get((type(event), end.leads, end.stage), ()):
+            if not condition or getattr(self, condition)(end, event):
+                getattr(self, action)(end, event)
+                return
+
+    def complain(self, end: Session, reason: str) -> None:
+        """A statement that was held back turns out to be no good."""
+
+    def send(self, end: Session, letter: Letter) -> None:
+        """Put a letter into the queue."""
+        self.letters.append((end, letter))
+
+    def afford(self, end: Session) -> bool:
+        """Whether the neighbour has not yet brought about too much on this occasion."""
+        if end.spent_at != self.moment:
+            end.spent_at, end.spent = self.moment, 0
+        end.spent += 1
+        return end.spent <= self.allowance
+
+    def say(self, end: Session, kind: Kind, data: Any) -> None:
+        """Say a statement, and keep it in case that it is lost."""
+        end.spoken += 1
+        label = 0 if self.lockstep else end.label
+        digest = self.book.digest(end.index, self.digest_of(end))
+        statement = Statement(end.tag, end.spoken, label, self.degree, digest, kind, data)
+        end.log = (*end.log, statement)[-self.logged :]
+        self.send(end, statement)
+
+    def digest_of(self, end: Session) -> int:
+        """The sign that a share has in digests, the leader's; 0 on slots, where shares agree to rounding only."""
+        return (1 if end.leads else -1) if self.lockstep else 0
+
+    def drop(self, end: Session) -> None:
+        """Take the share out of the dual."""
+        if end.counted:
+            end.counted = False
+            self.settle()
+
+    def settle(self) -> None:
+        """The dual, from its definition over the edges that count."""
+        self.book.settle([e.index for e in self.ends.values() if e.counted])

@@ -1,0 +1,269 @@
+"""How sessions begin and end: (HELLO ->) CALL -> OFFER -> DECIDE -> CONFIRM, and what makes an end give one up.
+
+Each message answers a number that the other end has just drawn, so that a replay settles nothing. ``table`` says when
+what is done.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from laconic.protocol import messages as m
+from laconic.protocol.ends import Ends
+from laconic.protocol.messages import Call, Confirm, Decide, Hello, Offer, Statement
+from laconic.protocol.session import GONE, LIVE, OPENING, SUPERSEDED, Session, can_go_on, decided_share
+
+FURTHEST = 1 << 20  # rounds that a neighbour alone can make the agent jump
+COUNT_LIMIT = 1 << 47  # no counter of an honest agent gets there
+
+
+class Handshake(Ends):
+    """How sessions begin and end."""
+
+    # ----------------------------------------------------------------------------------------------------------------
+    # The handshake: conditions
+
+    def is_the_same_session(self, end: Session, call: Call) -> bool:
+        """Whether the leader is steadily in the session that this end is in."""
+        end.claim = call.round
+        return end.stage is LIVE and call.steady and call.tag == end.tag
+
+    def is_decided_already(self, end: Session, offer: Offer) -> bool:
+        """Whether this process has decided on that very offer."""
+        return end.pend is not None and end.pend[1].inc == self.inc and _key(end.pend[0]) == _key(offer)
+
+    def echoes_no_call(self, end: Session, offer: Offer) -> bool:
+        """Whether the offer does not answer the last call of this process: it may be old."""
+        return offer.echo != (self.inc, end.call)
+
+    def echoes_no_offer(self, end: Session, decide: Decide) -> bool:
+        """Whether the decision is not on the offer that is outstanding: it may be old."""
+        out = end.out
+        return out is None or decide.echo != (out.inc, out.ctr) or decide.inc != out.echo[0]
+
+    def is_of_a_superseded(self, end: Session, letter: Offer | Decide) -> bool:
+        """Whether a process speaks, and proves to be alive, that another has taken the place of."""
+        if letter.inc in end.superseded:
+            return True
+        if end.inc and letter.inc != end.inc:
+            end.superseded = (*end.superseded, end.inc)[-SUPERSEDED:]
+        end.inc = letter.inc
+        return False
+
+    def is_too_far(self, end: Session, letter: Offer | Decide) -> bool:
+        """Whether a neighbour would move the round further than it may alone, or counts beyond all bounds."""
+        if isinstance(letter, Offer):
+            end.claim, end.degree = letter.round, letter.degree
+        if max(letter.g, end.g) + 1 >= COUNT_LIMIT:
+            return True
+        if not self.lockstep or letter.round <= self.round + FURTHEST:
+            return False
+        agreed = sum(e.claim >= letter.round - FURTHEST for e in self.ends.values())
+        return 2 * agreed <= len(self.ends)
+
+    def is_of_the_decision(self, end: Session, letter: Confirm | Statement) -> bool:
+        """Whether it shows that the follower has installed what this process decided."""
+        return self.is_pending(end, letter) and end.pend is not None and end.pend[1].inc == self.inc
+
+    def is_of_an_old_decision(self, end: Session, letter: Confirm | Statement) -> bool:
+        """Whether it confirms what an earlier process of this name decided."""
+        return self.is_pending(end, letter)
+
+    def is_pending(self, end: Session, letter: Confirm | Statement) -> bool:
+        """Whether the tag is that of a decision not yet confirmed."""
+        return end.pend is not None and letter.tag == self.tag_of(*end.pend)
+
+    # ----------------------------------------------------------------------------------------------------------------
+    # The handshake: actions
+
+    def ignore(self, end: Session, letter: Any) -> None:
+        """Nothing is to be done."""
+
+    def seek(self, end: Session, letter: Any = None) -> None:
+        """Call or greet, once on each occasion."""
+        if end.asked != self.moment:
+            self.seek_again(end)
+
+    call = seek
+
+    def seek_again(self, end: Session, letter: Any = None) -> None:
+        """Call or greet."""
+        end.asked = self.moment
+        if end.leads:
+            steady = end.stage is LIVE and end.pend is None
+            self.send(end, Call(self.inc, end.call, self.round, self.degree, end.tag, steady))
+        else:
+            self.send(end, Hello(self.inc, end.tag))
+
+    def offer(self, end: Session, call: Call) -> None:
+        """Tell the leader all there is to know; the same again, if it is the same call and nothing has changed."""
+        if not self.afford(end):
+            return
+        echo = call.inc, call.call
+        if end.out is None or end.out.echo != echo:
+            self.ctr += 1
+            hat, share = self.book.hat(), self.book.share(end.index)
+            known = end.tag, end.g, end.k, end.spoken, end.heard, len(end.log), end.intact, end.fresh
+            end.out = Offer(echo, self.inc, self.ctr, self.round, self.degree, *known, hat, share)
+        self.send(end, end.out)
+
+    def decide(self, end: Session, offer: Offer) -> None:
+        """Make the record of a new session."""
+        if not self.afford(end):
+            return
+        pend = end.pend
+        if pend is not None and offer.tag != end.tag and self.tag_of(*pend) == offer.tag:
+            # The follower has installed it, so it is this end's memory, too.
+            record, stage, intact = pend[1], end.stage, end.intact
+            self.take(end, *pend)
+            end.intact = intact if record.goes_on else record.round == self.round and self.book.is_hat(record.hat)
+            end.stage = OPENING if stage is LIVE else stage
+            if not record.goes_on:
+                self.drop(end)
+        self.ctr += 1
+        goes_on = can_go_on(end, offer, None if self.lockstep else self.apart)
+        echo, g, last = (offer.inc, offer.ctr), max(offer.g, end.g) + 1, max(offer.round, self.round)
+        decide = Decide(echo, self.inc, self.ctr, last, self.degree, g, goes_on)
+        if not goes_on:
+            decide = decide._replace(hat=self.book.hat(), share=decided_share(end, offer, self.book))
+        end.pend = offer, decide
+        end.call += 1
+        end.reminded = 0
+        self.must_save = True
+        self.send(end, decide)
+
+    def decide_again(self, end: Session, letter: Any = None) -> None:
+        """Repeat the decision."""
+        if end.pend is not None and self.afford(end):
+            self.send(end, end.pend[1])
+
+    def confirm_again(self, end: Session, decide: Decide) -> None:
+        """Confirm a session that is installed, though its decision comes once more; ask for another if it is void."""
+        if end.stage is LIVE and end.origin == _origin(decide):
+            self.send(end, Confirm(end.tag))
+        elif decide.echo == (self.inc, self.ctr) or (decide.echo[0] == self.inc and end.stage is LIVE):
+            self.seek(end)
+
+    def install_and_confirm(self, end: Session, decide: Decide) -> None:
+        """Follower: begin the session."""
+        assert end.out is not None
+        end.degree = decide.degree
+        self.install(end, end.out, decide)
+
+    def install_decision(self, end: Session, letter: Any) -> None:
+        """Leader: begin the session."""
+        assert end.pend is not None
+        self.install(end, *end.pend)
+
+    def install_and_hear(self, end: Session, statement: Statement) -> None:
+        """Leader: begin the session, and hear what was said in it."""
+        self.install_decision(end, statement)
+        self.handle(end, statement)
+
+    def install(self, end: Session, offer: Offer, decide: Decide) -> None:
+        """Make a session the one in use."""
+        self.take(end, offer, decide)
+        end.stage = LIVE
+        end.asked = end.requested = -1
+        self.must_save = True
+        if not end.leads:
+            self.send(end, Confirm(end.tag))
+        if decide.goes_on:
+            for statement in end.log:
+                self.send(end, statement)
+        else:
+            if self.lockstep and self.round < decide.round:
+                self.jump(end, decide.round)
+            if not self.book.is_hat(decide.hat if end.leads else offer.hat):
+                end.label = 1
+                self.say(end, *self.book.full())  # the broadcast has moved since
+        if not (decide.goes_on and end.counted):
+            end.counted = True
+            self.settle()
+
+    def take(self, end: Session, offer: Offer, decide: Decide) -> None:
+        """Make a record the memory of the edge."""
+        end.tag, end.g, end.origin = self.tag_of(offer, decide), decide.g, _origin(decide)
+        end.out = end.pend = None
+        end.held = []
+        end.intact = True
+        if decide.goes_on:
+            end.log = tuple(statement._replace(tag=end.tag) for statement in end.log)
+            return
+        end.begin()
+        end.fresh = False
+        if end.leads:
+            self.book.open(end.index, offer.hat, decide.share)
+        else:
+            self.book.open(end.index, decide.hat, self.book.opposite(decide.share))
+
+    def jump(self, opened: Session, round: int) -> None:
+        """Lockstep: be in the round that the others have come to; everything else is negotiated anew."""
+        self.round = self.finished = round
+        for end in self.ends.values():
+            if end is not opened:
+                if end.stage is LIVE:
+                    end.stage = OPENING
+                end.intact = end.counted = False
+                end.out = end.pend = None
+                if end.stage is OPENING:
+                    end.asked = -1  # what was under way is void
+                    self.seek(end)
+
+    def fence(self, end: Session, letter: Offer | Decide) -> None:
+        """Two processes go by one name: refuse the older."""
+        self.news.append(("two of one name", end.name))
+        self.send(end, m.Refused(letter.inc))
+
+    def refuse_far(self, end: Session, letter: Any) -> None:
+        """Do not take what would go too far."""
+        raise m.Refusal("too far ahead")
+
+    # ----------------------------------------------------------------------------------------------------------------
+    # Edges that come and go
+
+    def doubt(self, end: Session, letter: Any = None) -> None:
+        """Set the share aside as it stands, and open the edge anew."""
+        end.stage = OPENING
+        end.held = []
+        self.drop(end)
+        self.seek(end)
+
+    def suspend(self, end: Session, letter: Any = None) -> None:
+        """Set the share aside: the other end is gone."""
+        end.stage = GONE
+        end.out = end.pend = None
+        end.held = []
+        self.drop(end)
+
+    def open_again(self, end: Session, letter: Any = None) -> None:
+        """The other end is back."""
+        end.stage = OPENING
+        self.seek_again(end)
+
+    def part(self, end: Session, letter: Any = None) -> None:
+        """The other end has taken the edge away."""
+        counted = end.counted
+        end.forget(GONE, fresh=True)
+        self.book.open(end.index, None, self.book.nothing())
+        self.must_save = True
+        if counted:
+            self.settle()
+
+    def is_meant_for_another(self, end: Session, refused: m.Refused) -> bool:
+        """Whether another process of this name is refused."""
+        return refused.inc != self.inc
+
+    def shut_refused(self, end: Session, letter: Any = None) -> None:
+        """A later process goes by this name: be silent on this edge, and tell whoever drives the agent."""
+        end.shut = "refused"
+        self.suspend(end)
+        self.news.append(("another has this name", end.name))
+
+
+def _origin(decide: Decide) -> tuple[int, ...]:
+    return (decide.inc, decide.ctr, *decide.echo)
+
+
+def _key(offer: Offer) -> tuple[int, int]:
+    return offer.inc, offer.ctr
