@@ -110,7 +110,7 @@ def tag_of(offer: Offer, decide: Decide) -> tuple:
 class Bounded(Conversation):
     """A conversation that is asked to call by the explorer, keeps no more than needed, and stops at some number."""
 
-    held, logged, apart, allowance = 0, 2, 3, 10**9
+    held, logged, apart, allowance, witnessed = 0, 2, 3, 10**9, 1
     calls = offers = 99
     quiet = False
 

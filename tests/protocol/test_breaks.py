@@ -11,6 +11,7 @@ import laconic as lc
 from laconic.protocol import AgentState
 from laconic.protocol.handshake import FURTHEST
 from laconic.protocol.messages import Call, Decide, Kind, Offer, Request, Statement
+from laconic.protocol.session import WITNESSED
 from laconic.transport.faults import Crash
 from laconic.transport.virtual import VirtualNetwork
 
@@ -400,9 +401,8 @@ def test_a_silent_disagreement_becomes_a_doubt_an_alert_and_a_new_session(featur
         check_invariants(agents)
     agents = make_team(puppet(CHANNELS["adaptive"]), features, TRIANGLE, clock="lockstep")
     play(agents, 5)
-    shares = agents["ben"]._dialogue.accounts.shares  # in lockstep a share that is wrong in its last bit is seen, too
-    shares[1, 0] = np.nextafter(shares[1, 0], np.inf)
-    play(agents, 4)
+    agents["ben"]._ledger.shares[1, 0] += 1e-12  # in lockstep a share that is wrong is seen, too
+    play(agents, WITNESSED + 1)
     assert any(alert.what == "disagreement" for agent in agents.values() for alert in agent.alerts())
     end_round(agents)
     check_invariants(agents)

@@ -6,3 +6,6 @@ FINISHED, BAD_INPUT, DIVERGED = range(3)
 
 #: A prediction this many times larger than any label seen so far can only come from a run that diverges.
 DIVERGENCE = 1e3
+
+#: A replica of this norm has diverged. Its square, and sums of many, are finite in single precision.
+NORM_LIMIT = 1e15

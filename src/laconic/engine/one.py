@@ -45,14 +45,14 @@ class OneRow(ABC):
     ----------
     sample : array (1, n_inputs)
         The input: fill it in, then call ``predict`` or ``learn``.
-    sums : array (1 + n_neighbours, at least n_features)
-        Running sums of the broadcast and of the replicas, float64.
+    shares : array (1 + n_neighbours, at least n_features)
+        F_ij of each neighbour, the sum of theta-hat_i - theta-hat_j over the rounds it was heard in, float64.
     message : uint8 array
         What the last ``speak`` that sent something said; of no meaning where models travel as they are (``dense``).
     """
 
     sample: Array
-    sums: Array
+    shares: Array
     message: Array
     dense: bool
 
@@ -77,20 +77,20 @@ class OneRow(ABC):
         """Step 3 of round ``t``: whether to send ``message``, entries that saturate, scale of an adaptive range."""
 
     @abstractmethod
-    def hear(self, index: int, message: Array, scale: float, late: float) -> bool:
-        """Step 4: move a replica by a message; for ``late`` rounds the old one was added to its sum by mistake.
+    def hear(self, index: int, message: Array, scale: float) -> bool:
+        """Step 4: move a replica by a message.
 
         False, and nothing changes, if the message is no good or moves the replica beyond all bounds; ``Undecodable`` if
         a quantizer of one's own makes nothing of it.
         """
 
     @abstractmethod
-    def hear_model(self, index: int, model: Array, late: float) -> bool:
+    def hear_model(self, index: int, model: Array) -> bool:
         """Step 4 where a neighbour's model came as it is."""
 
     @abstractmethod
     def listen(self) -> None:
-        """Steps 4 and 5: take in what the replicas say, let the learner ``hear`` it, and add to the sums."""
+        """Steps 4 and 5: take in what the replicas say, let the learner ``hear`` it, and add to the shares."""
 
     def finish_alone(self, t: int) -> None:
         """Steps 3 to 5 of round ``t`` for an agent that nobody hears."""

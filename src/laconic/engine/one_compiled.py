@@ -36,7 +36,7 @@ class CompiledRow(OneRow):
         self._mixes = plan.algorithm in (steps.COMBINE_THEN_ADAPT, steps.ADAPT_THEN_COMBINE)
         self._parts = tuple(learner.init(1, 1)._fields)
         self._rows = aligned(single.N_OWN_ROWS + n_neighbours, self.n_features, dtype)
-        self.sums = np.zeros((1 + n_neighbours, self._rows.shape[1]))
+        self.shares = np.zeros((1 + n_neighbours, self._rows.shape[1]))
         self.use(features)
         self.listen_to((), ())
 
@@ -67,22 +67,18 @@ class CompiledRow(OneRow):
         )
         return said
 
-    def hear(self, index: int, message: Array, scale: float, late: float) -> bool:
+    def hear(self, index: int, message: Array, scale: float) -> bool:
         """Step 4."""
-        return bool(
-            single.hear_codes(
-                index, message, np.float32(scale), late, self._rows, self.sums, self._numbers, self._codes
-            )
-        )
+        return bool(single.hear_codes(index, message, np.float32(scale), self._rows, self._numbers, self._codes))
 
-    def hear_model(self, index: int, model: Array, late: float) -> bool:
+    def hear_model(self, index: int, model: Array) -> bool:
         """Step 4."""
-        return bool(single.hear_dense(index, model, late, self._rows, self.sums))
+        return bool(single.hear_dense(index, model, self._rows))
 
     def listen(self) -> None:
         """Steps 4 and 5."""
         single.listen_one(
-            self._bounds, self._live, self._combination, self._rows, self.sums, self._numbers, self._codes
+            self._bounds, self._live, self._combination, self._rows, self.shares, self._numbers, self._codes
         )
 
     def finish_alone(self, t: int) -> None:
@@ -98,12 +94,12 @@ class CompiledRow(OneRow):
     def resize(self, kept: list[int]) -> None:
         """Keep the replicas of these neighbours, in this order."""
         rows = aligned(single.N_OWN_ROWS + len(kept), self.n_features, self.dtype)
-        sums = np.zeros((1 + len(kept), rows.shape[1]))
-        rows[: single.N_OWN_ROWS], sums[0] = self._rows[: single.N_OWN_ROWS], self.sums[0]
-        for k, old in enumerate(kept, 1):
-            if old:
-                rows[single.SAID + k], sums[k] = self._rows[single.SAID + old], self.sums[old]
-        self._rows, self.sums = rows, sums
+        shares = np.zeros((1 + len(kept), rows.shape[1]))
+        rows[: single.SAID] = self._rows[: single.SAID]
+        for k, old in enumerate([0, *kept]):
+            if old or not k:
+                rows[single.SAID + k], shares[k] = self._rows[single.SAID + old], self.shares[old]
+        self._rows, self.shares = rows, shares
 
     @property
     def parts(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from laconic._validate import Array
 from laconic.channel import Codes, Quantizer, can_code, decode_row, encode_row, pack, unpack
-from laconic.engine.endings import BAD_INPUT, DIVERGED, DIVERGENCE, FINISHED
+from laconic.engine.endings import BAD_INPUT, DIVERGED, DIVERGENCE, FINISHED, NORM_LIMIT
 from laconic.engine.one import OneRow
 from laconic.features import RandomFeatures
 from laconic.learners import Learner, Sample
@@ -22,7 +22,7 @@ from laconic.network import Heard
 
 @final
 class PlainRow(OneRow):
-    """State, replicas and sums as arrays of one row, and of a row for each neighbour."""
+    """State, replicas and shares as arrays of one row, and of a row for each neighbour."""
 
     def __init__(
         self, learner: Learner, features: RandomFeatures, n_agents: int, n_neighbours: int, dtype: np.dtype[Any]
@@ -35,7 +35,7 @@ class PlainRow(OneRow):
         self.message = np.zeros(0, dtype=np.uint8)
         self._n_agents = n_agents
         self._said = np.zeros((1 + n_neighbours, self.n_features), dtype=dtype)
-        self.sums = np.zeros(self._said.shape)
+        self.shares = np.zeros(self._said.shape)
         self._pull = np.zeros((2, self.n_features), dtype=dtype)
         self._largest = 0.0
         self.use(features)
@@ -110,12 +110,12 @@ class PlainRow(OneRow):
         outside = quantizer.outside(innovation[None])[0] if hasattr(quantizer, "outside") else 0
         return True, int(outside), 0.0
 
-    def hear(self, index: int, message: Array, scale: float, late: float) -> bool:
+    def hear(self, index: int, message: Array, scale: float) -> bool:
         """Step 4."""
         quantizer, replica = self._quantizer, self._said[index]
         if type(quantizer) is not Quantizer:
             change = decode_row(quantizer, message.tobytes(), self.n_features, self.dtype)
-            return self._replace(index, replica + change, late)
+            return self._replace(index, replica + change)
         try:
             codes = unpack(message, self.n_features, quantizer.bits)
         except ValueError:
@@ -125,19 +125,17 @@ class PlainRow(OneRow):
         travels = np.asarray(scale, dtype=np.float32) if quantizer.adaptive else None
         with np.errstate(over="ignore", invalid="ignore"):
             moved = replica + quantizer.dequantize(Codes(codes, travels), self.dtype)
-        return self._replace(index, moved, late)
+        return self._replace(index, moved)
 
-    def hear_model(self, index: int, model: Array, late: float) -> bool:
+    def hear_model(self, index: int, model: Array) -> bool:
         """Step 4."""
-        return self._replace(index, model.astype(self.dtype), late)
+        return self._replace(index, model.astype(self.dtype))
 
-    def _replace(self, index: int, replica: Array, late: float) -> bool:
-        """Take a new replica, and correct its running sum; False, and nothing is taken, if it is beyond all bounds."""
+    def _replace(self, index: int, replica: Array) -> bool:
+        """Take a new replica; False, and nothing is taken, if it is beyond all bounds."""
         with np.errstate(over="ignore", invalid="ignore"):
-            if not np.isfinite((replica * replica).sum()):
+            if not (replica * replica).sum() <= NORM_LIMIT * NORM_LIMIT:
                 return False
-        if late:
-            self.sums[index] += late * (replica.astype(np.float64) - self._said[index].astype(np.float64))
         self._said[index] = replica
         return True
 
@@ -150,7 +148,9 @@ class PlainRow(OneRow):
             disagreement += apart
             mixture -= share * apart
         self._state = self.learner.hear(self._state, self._heard())
-        self.sums += self._said
+        hat = own.astype(np.float64)
+        for index in self._live:
+            self.shares[index] += hat - self._said[index]
 
     def listen_to(self, live: tuple[int, ...], combination: tuple[float, ...]) -> None:
         """Hear these neighbours from now on."""
@@ -161,11 +161,11 @@ class PlainRow(OneRow):
     def resize(self, kept: list[int]) -> None:
         """Keep the replicas of these neighbours, in this order."""
         said = np.zeros((1 + len(kept), self.n_features), dtype=self.dtype)
-        sums = np.zeros(said.shape)
+        shares = np.zeros(said.shape)
         for k, old in enumerate([0, *kept]):
             if old or not k:
-                said[k], sums[k] = self._said[old], self.sums[old]
-        self._said, self.sums = said, sums
+                said[k], shares[k] = self._said[old], self.shares[old]
+        self._said, self.shares = said, shares
 
     @property
     def parts(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from laconic.engine.cache import entry
 from laconic.engine.coding import DENSE, add_code_row, code_row, pack_row, range_row, unpack_row
-from laconic.engine.endings import BAD_INPUT, DIVERGED, FINISHED
+from laconic.engine.endings import BAD_INPUT, DIVERGED, FINISHED, NORM_LIMIT
 from laconic.engine.rows import copy_row, dot_row, subtract_row
 from laconic.engine.sincos import project, wave
 from laconic.engine.steps import hear_rows, learn_rows
@@ -92,27 +92,18 @@ def speak_one(threshold, packed, rows, numbers, codes):
 
 
 @jit
-def replace_replica(rows, sums, index, late):
-    """Take ``rows[SPARE]`` as the new replica ``index`` and correct its running sum for ``late`` rounds.
-
-    False, and nothing is taken, if it is not finite.
-    """
+def replace_replica(rows, index):
+    """Take ``rows[SPARE]`` as the new replica ``index``; False, and nothing is taken, if it is beyond all bounds."""
     size = rows.shape[1]
-    if not math.isfinite(dot_row(rows, SPARE * size, rows, SPARE * size, size)):
+    if not dot_row(rows, SPARE * size, rows, SPARE * size, size) <= NORM_LIMIT * NORM_LIMIT:
         return False
-    if late != 0.0:
-        for k in range(size):
-            sums[index, k] += late * (np.float64(rows[SPARE, k]) - np.float64(rows[SAID + index, k]))
     copy_row(rows, SPARE * size, rows, (SAID + index) * size, size)
     return True
 
 
 @entry
-def hear_codes(index, packed, scale, late, rows, sums, numbers, codes):
-    """Step 4: add the message of a neighbour to its replica; False, and nothing changes, if the message is no good.
-
-    ``late`` is for how many rounds too many the old replica has been added to the running sum.
-    """
+def hear_codes(index, packed, scale, rows, numbers, codes):
+    """Step 4: add the message of a neighbour to its replica; False, and nothing changes, if the message is no good."""
     real = rows.dtype.type
     size, n_features = rows.shape[1], 2 * codes[N_FREQUENCIES]
     rounding, bits = codes[ROUNDING], codes[BITS]
@@ -126,27 +117,28 @@ def hear_codes(index, packed, scale, late, rows, sums, numbers, codes):
         low = -high
     copy_row(rows, (SAID + index) * size, rows, SPARE * size, size)
     add_code_row(rows, CELLS * size, n_features, size, rounding, 1 << bits, low, high, rows, SPARE * size)
-    return replace_replica(rows, sums, index, late)
+    return replace_replica(rows, index)
 
 
 @entry
-def hear_dense(index, model, late, rows, sums):
+def hear_dense(index, model, rows):
     """Step 4 where a neighbour's model came as it is."""
     rows[SPARE] = 0
     for k in range(model.size):
         rows[SPARE, k] = model[k]
-    return replace_replica(rows, sums, index, late)
+    return replace_replica(rows, index)
 
 
 @entry
-def listen_one(bounds, live, combination, rows, sums, numbers, codes):
-    """Steps 4 and 5 for one agent: what its ``live`` neighbours pull at, its dual, and everybody's running sum."""
+def listen_one(bounds, live, combination, rows, shares, numbers, codes):
+    """Steps 4 and 5 for one agent: what its ``live`` neighbours pull at, its dual, and the shares that make it up."""
     real = rows.dtype.type
     size, said = rows.shape[1], rows[SAID:]
     hear_rows(
         True, codes[ALGORITHM], real(numbers[RHO]), real(numbers[MIXING]), rows[OWN : OWN + 1], rows[DUAL : DUAL + 1],
         said, bounds, live, combination, rows[PULL : PULL + 1],
     )  # fmt: skip
-    for row in range(sums.shape[0]):
+    for n in range(live.size):
+        row = live[n]
         for k in range(size):
-            sums[row, k] += said[row, k]
+            shares[row, k] += np.float64(said[0, k]) - np.float64(said[row, k])

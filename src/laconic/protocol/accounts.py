@@ -18,7 +18,7 @@ import numpy as np
 from laconic._validate import Array
 from laconic.protocol.ledger import Ledger
 from laconic.protocol.messages import Kind, Statement
-from laconic.protocol.wire import MODEL_LIMIT, SHARE_LIMIT, Wire
+from laconic.protocol.wire import SHARE_LIMIT, Wire
 
 
 @final
@@ -33,21 +33,14 @@ class Accounts:
         The combination weights of these edges.
     """
 
-    def __init__(
-        self, ledger: Ledger, wire: Wire, n_edges: int, weigh: Callable[[tuple[int, ...]], tuple[float, ...]]
-    ) -> None:
+    def __init__(self, ledger: Ledger, wire: Wire, weigh: Callable[[tuple[int, ...]], tuple[float, ...]]) -> None:
         self.ledger, self.wire, self._weigh = ledger, wire, weigh
-        self.shares = np.zeros((1 + n_edges, ledger.n_features))
         self._heard: tuple[tuple[int, ...], tuple[float, ...]] | None = None
         self._counted: tuple[int, ...] = ()
 
     def resize(self, kept: list[int]) -> None:
         """Keep the rows of these edges, in this order; a 0 is room for a new one."""
-        shares = np.zeros((1 + len(kept), self.ledger.n_features))
-        for k, old in enumerate(kept, 1):
-            if old:
-                shares[k] = self.shares[old]
-        self.shares, self._heard, self._counted = shares, None, ()
+        self._heard, self._counted = None, ()
         self.ledger.resize(kept)
 
     def hat(self) -> Array:
@@ -60,7 +53,7 @@ class Accounts:
 
     def share(self, index: int) -> Array:
         """A copy of F."""
-        return self.shares[index].copy()
+        return self.ledger.shares[index].copy()
 
     def opposite(self, share: Array) -> Array:
         """-F; without negative zeros, so that equal shares have equal bytes."""
@@ -75,15 +68,12 @@ class Accounts:
         """Put a replica and a share in the place of what was known; without a replica the old one stays."""
         if replica is not None:
             self.ledger.said(index)[:] = replica
-        self.shares[index] = share
+        self.ledger.shares[index] = share
 
     def listen(self, indices: list[int]) -> None:
         """End a round: what the replicas say, the dual, and F <- F + hat - replica of these edges."""
         self._listen_to(tuple(indices))
         self.ledger.listen()
-        hat = self.ledger.said(0).astype(np.float64)
-        for index in indices:
-            self.shares[index] += hat - self.ledger.said(index)
         self._listen_to(self._counted)  # by how many the next step is divided
 
     def _listen_to(self, indices: tuple[int, ...]) -> None:
@@ -95,7 +85,7 @@ class Accounts:
     def let_pass(self, index: int, rounds: int) -> None:
         """F <- F + rounds (hat - replica)."""
         if rounds:
-            self.shares[index] += rounds * (self.ledger.said(0).astype(np.float64) - self.ledger.said(index))
+            self.ledger.shares[index] += rounds * (self.ledger.said(0).astype(np.float64) - self.ledger.said(index))
 
     def hear(self, index: int, statement: Statement, late: int, digest_of: int) -> str:
         """Change a replica by what was said, and F <- F - late (new - old); otherwise why not, and nothing changes."""
@@ -105,18 +95,15 @@ class Accounts:
         before = replica.copy()
         if not self.ledger.hear(index, statement.kind, *statement.content):
             return "not finite"
-        if not np.abs(replica).max() <= MODEL_LIMIT:
-            replica[:] = before
-            return "not finite"
         if self._digest(index, index, digest_of) != statement.digest:
             replica[:] = before
             return "digest"
         if late:
-            share = self.shares[index] - late * (replica.astype(np.float64) - before)
+            share = self.ledger.shares[index] - late * (replica.astype(np.float64) - before)
             if not np.abs(share).max() <= SHARE_LIMIT:
                 replica[:] = before
                 return "not finite"
-            self.shares[index] = share
+            self.ledger.shares[index] = share
         return ""
 
     def digest(self, index: int, digest_of: int) -> int:
@@ -125,7 +112,7 @@ class Accounts:
 
     def _digest(self, row: int, index: int, digest_of: int) -> int:
         digest = zlib.crc32(self.ledger.said(row).data)
-        return zlib.crc32((digest_of * self.shares[index] + 0.0).data, digest) if digest_of else digest
+        return zlib.crc32((digest_of * self.ledger.shares[index] + 0.0).data, digest) if digest_of else digest
 
     def full(self) -> tuple[Kind, bytes]:
         """The broadcast, as the body of a statement."""
@@ -134,7 +121,7 @@ class Accounts:
     def settle(self, indices: list[int]) -> None:
         """The dual, from its definition: rho times the sum of these edges' shares."""
         self.count(indices)
-        self.ledger.settle([self.shares[index] for index in indices])
+        self.ledger.settle([self.ledger.shares[index] for index in indices])
 
     def count(self, indices: list[int]) -> None:
         """Have these edges count, without moving the dual."""

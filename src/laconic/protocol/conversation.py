@@ -22,6 +22,21 @@ REMINDERS = 3  # after which a decision that nobody confirms is given up
 class Conversation(Handshake):
     """The sessions of one process: see ``Ends`` for what it is made of."""
 
+    def handle(self, end: Session, event: Any) -> None:
+        """Do what the table says; the one row that ordinary rounds come to is looked up without those above it."""
+        if (
+            type(event) is Statement
+            and end.stage is LIVE
+            and event.tag == end.tag
+            and event.n == end.heard + 1
+            and end.pend is None
+            and self.lockstep
+            and event.n <= end.spoken
+        ):
+            self.hear(end, event)
+        else:
+            super().handle(end, event)
+
     # ----------------------------------------------------------------------------------------------------------------
     # Rounds
 
@@ -142,7 +157,7 @@ class Conversation(Handshake):
     def hear(self, end: Session, statement: Statement) -> None:
         """Take in what was said. On slots the edge's clock follows the faster end; what is late is worked in."""
         late = 0 if self.lockstep else end.k + 1 - statement.label
-        why = self.book.hear(end.index, statement, late, self.digest_of(end))
+        why = self.book.hear(end.index, statement, late, self.digest_of(end, statement.n))
         if why == "digest":
             self.news.append(("disagreement", end.name))
             end.intact = False  # to go on would be to disagree again

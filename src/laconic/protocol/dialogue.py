@@ -56,7 +56,7 @@ class Dialogue(Conversation):
 
     def __init__(self, name: str, lockstep: bool, ledger: Ledger, wire: Wire, inc: int, heartbeat: int) -> None:
         self.ledger, self.wire = ledger, wire
-        self.accounts = Accounts(ledger, wire, 0, self._weigh)
+        self.accounts = Accounts(ledger, wire, self._weigh)
         super().__init__(name, lockstep, self.accounts, inc, wire.tag_of, heartbeat)
         self.by_identity: dict[int, Session] = {}
         self.by_index: list[Session] = []
@@ -73,7 +73,8 @@ class Dialogue(Conversation):
 
     def register(self, end: Session) -> None:
         """Know a neighbour."""
-        self.ends[end.name] = self.by_identity[identity(end.name)] = end
+        end.number = identity(end.name)
+        self.ends[end.name] = self.by_identity[end.number] = end
         self.by_index.append(end)
 
     def who_is_waited_for(self) -> list[Session]:
@@ -222,11 +223,12 @@ class Dialogue(Conversation):
     def outgoing(self) -> list[Message]:
         """What is to be carried now, encoded."""
         letters, self.letters = self.letters, []
-        messages = []
+        messages, size = [], 0
         for end, letter in letters:
-            data = self.wire.encode(letter, identity(end.name), not end.leads)
+            data = self.wire.encode(letter, end.number, not end.leads)
             messages.append(Message(end.name, data))
-            self.counters["bytes_out"] += len(data)
+            size += len(data)
+        self.counters["bytes_out"] += size
         self.counters["messages_out"] += len(messages)
         return messages
 
@@ -270,10 +272,10 @@ class Dialogue(Conversation):
         """Take an edge away."""
         if end.tag:
             self.send(end, Farewell(end.tag))
-        del self.ends[end.name], self.by_identity[identity(end.name)]
+        del self.ends[end.name], self.by_identity[end.number]
         self.by_index.remove(end)
         end.stage = GONE
-        self.former[identity(end.name)] = end
+        self.former[end.number] = end
         self._renumber([e.index for e in self.by_index])
 
     def add(self, end: Session) -> None:

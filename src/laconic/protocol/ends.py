@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from laconic.protocol.messages import Decide, Kind, Letter, Offer, Statement
-from laconic.protocol.session import APART, HELD, LOGGED, Book, Session
+from laconic.protocol.session import APART, HELD, LOGGED, WITNESSED, Book, Session
 from laconic.protocol.table import TABLE, rows_by_event
 
 ALLOWANCE = 4  # offers, decisions and repetitions that a neighbour can bring about on one occasion
@@ -28,7 +28,8 @@ class Ends:
         On slots, rounds after which everybody says something.
     """
 
-    held, logged, apart, allowance = HELD, LOGGED, APART, ALLOWANCE  # smaller where all states are to be seen
+    # Smaller where all states are to be seen.
+    held, logged, apart, allowance, witnessed = HELD, LOGGED, APART, ALLOWANCE, WITNESSED
 
     def __init__(
         self, name: str, lockstep: bool, book: Book, inc: int, tag_of: Callable[[Offer, Decide], Any], heartbeat: int
@@ -74,14 +75,19 @@ class Ends:
         """Say a statement, and keep it in case that it is lost."""
         end.spoken += 1
         label = 0 if self.lockstep else end.label
-        digest = self.book.digest(end.index, self.digest_of(end))
+        digest = self.book.digest(end.index, self.digest_of(end, end.spoken))
         statement = Statement(end.tag, end.spoken, label, self.degree, digest, kind, data)
         end.log = (*end.log, statement)[-self.logged :]
         self.send(end, statement)
 
-    def digest_of(self, end: Session) -> int:
-        """The sign that a share has in digests, the leader's; 0 on slots, where shares agree to rounding only."""
-        return (1 if end.leads else -1) if self.lockstep else 0
+    def digest_of(self, end: Session, n: int) -> int:
+        """The sign that the share has in the digest of statement ``n``, the leader's; 0 if it has no part in it.
+
+        One statement in a few is enough to find out. On slots it is none, since shares agree to rounding only.
+        """
+        if n % self.witnessed or not self.lockstep:
+            return 0
+        return 1 if end.leads else -1
 
     def drop(self, end: Session) -> None:
         """Take the share out of the dual."""

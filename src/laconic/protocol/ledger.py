@@ -45,6 +45,7 @@ class Ledger:
         self.features, self.learner = features, learner
         self.n_features = features.n_features
         self.row = make_row(learner, features, n_agents, n_neighbours, self.dtype, engine)
+        self._keep_views()
         self.has_duals = "duals" in self.row.parts
         rho = getattr(learner, "rho", None)
         # In the working precision, as in a step.
@@ -114,8 +115,8 @@ class Ledger:
         """
         try:
             if kind is Kind.DIFFERENCE:
-                return self.row.hear(index, body, scale, 0.0)
-            return self.row.hear_model(index, body, 0.0)
+                return self.row.hear(index, body, scale)
+            return self.row.hear_model(index, body)
         except Undecodable:
             raise Refusal("undecodable") from None
 
@@ -135,6 +136,7 @@ class Ledger:
     def resize(self, kept: list[int]) -> None:
         """Keep the replicas of these neighbours, in this order; a 0 is room for a new one."""
         self.row.resize(kept)
+        self._keep_views()
 
     def listen_to(self, live: tuple[int, ...], combination: tuple[float, ...]) -> None:
         """Hear these neighbours from now on, each with its combination weight a_ij."""
@@ -155,9 +157,14 @@ class Ledger:
     # ----------------------------------------------------------------------------------------------------------------
     # What there is to see
 
+    def _keep_views(self) -> None:
+        """Views of what is looked at most: theta-hat of the agent and of its neighbours, and their shares F."""
+        self._said = list(self.row.replicas)
+        self.shares = self.row.shares[:, : self.n_features]
+
     def said(self, index: int) -> Array:
         """theta-hat of the agent (0) or of a neighbour."""
-        return self.row.replicas[index]
+        return self._said[index]
 
     @property
     def weights(self) -> Array:

@@ -22,6 +22,7 @@ from laconic.protocol.messages import Decide, Kind, Offer, Statement
 
 LOGGED = 8  # own statements kept to be said again: lockstep needs two
 HELD = 64  # statements that came too early
+WITNESSED = 8  # of so many statements one is witnessed by the digest of the share, too
 APART = 10  # edge rounds that two ends of a live edge may be apart, on slots
 SUPERSEDED = 8  # incarnations of a neighbour that others have taken the place of
 
@@ -159,6 +160,7 @@ class Session:
     spent_at: int = -1
     spent: int = 0  # answers that it made this end send on that occasion
     reminded: int = 0  # reminders since it was last decided
+    number: int = 0  # what stands for the other's name in bytes
 
     @property
     def live(self) -> bool:

@@ -33,7 +33,7 @@ def take_state(dialogue: Dialogue) -> AgentState:
         **{_place(part): np.array(row.part(part)) for part in row.parts},
         "pull": row.pull,
         "said": row.replicas.copy(),
-        "shares": dialogue.accounts.shares[1:].copy(),
+        "shares": dialogue.ledger.shares[1:].copy(),
     }
     about = {
         "version": VERSION,

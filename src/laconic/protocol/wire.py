@@ -63,7 +63,8 @@ _CHECKSUM, _DIGEST, _SCALE = struct.Struct("<I"), struct.Struct("<I"), struct.St
 _LEAST = _START.size + _LONG.size + _CHECKSUM.size
 _SCALE_FOLLOWS = 128
 _STATEMENTS = (Kind.DIFFERENCE, Kind.DENSE, Kind.SILENCE, Kind.FULL)
-_IN_SESSION = (*_STATEMENTS, Kind.CONFIRM, Kind.REQUEST, Kind.FAREWELL)
+_IN_SESSION = frozenset((*_STATEMENTS, Kind.CONFIRM, Kind.REQUEST, Kind.FAREWELL))
+_BY_NUMBER = {int(kind): kind for kind in Kind}
 _KINDS: dict[type, Kind] = {
     Hello: Kind.HELLO,
     Call: Kind.CALL,
@@ -203,10 +204,9 @@ class Wire:
             raise Refusal("corrupt")
         if kind_of_version >> 4 != VERSION:
             raise Refusal("version")
-        try:
-            kind = Kind(kind_of_version & 15)
-        except ValueError:
-            raise Refusal("kind") from None
+        kind = _BY_NUMBER.get(kind_of_version & 15)
+        if kind is None:
+            raise Refusal("kind")
         try:
             if kind in _IN_SESSION:
                 (tag,) = _LONG.unpack_from(body, _START.size)
