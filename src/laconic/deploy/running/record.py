@@ -20,9 +20,9 @@ class Record:
 
     ``lc.Trace.load`` reads it as a trace of one agent, to be compared with ``lc.simulate``. An agent alone agrees with
     itself, so ``consensus_error`` is zero; ``energy`` and ``replica_error`` are known of the last round only, and NaN
-    before. In ``trace.info``: ``rounds``, since on slots an agent may sleep through some; ``bits``; ``position``, how
-    far it has come as (life, sequence, round); and for the neighbours in the order of ``neighbours``: ``replicas``, a
-    row each, and ``heard``, how far each was heard as (life, sequence, round).
+    before. In ``trace.info``: ``rounds``, since on slots an agent may sleep through some; ``bits``; and for the
+    neighbours in the order of ``neighbours``: ``replicas``, a row each; ``position``, how far the agent has spoken to
+    each as (session, statement); and ``heard``, how far each was heard, likewise.
 
     For those who read the file by ``np.load``: all of that has its name in there, without the axis of agents, and so
     have ``weights``, ``broadcast`` and, if the learner has them, ``duals``.
