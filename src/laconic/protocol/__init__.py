@@ -1,9 +1,9 @@
 """One agent as a state machine without I/O: messages in, messages out; checkpoints and repair.
 
-The rooms, from the inside out: ``ledger`` holds the numbers and calls the simulator's kernels; ``neighbour`` is what is
-known of each neighbour and edge; ``wire`` turns messages into bytes and back; ``dialogue`` is the protocol; ``agent``
-is what people use; ``checkpoint`` is its memory on disk; ``pacer``, with its two ``paces``, decides when an agent does
-what, and says so in ``actions``.
+The rooms, from the inside out: ``ledger`` holds the numbers and lets ``engine.one`` compute; ``messages`` are what is
+said, ``edge`` is what is known of each neighbour and edge, ``wire`` turns messages into bytes and back; ``speaker`` and
+``dialogue`` are the protocol; ``agent`` is what people use; ``checkpoint`` and ``state`` are its memory on disk;
+``pacer``, with its two ``paces``, decides when an agent does what, and says so in ``actions``.
 """
 
 from laconic.protocol.agent import Agent, Info, NotReady

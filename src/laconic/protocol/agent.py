@@ -149,7 +149,7 @@ class Agent:
         self._silent_for = 0
         for other, degree in degrees.items():
             self._dialogue.register(other, _validate.integer(f"degree of {other!r}", degree, least=0) or len(degrees))
-        self._dialogue.listen_to_the_living()
+        self._dialogue.hear_live_edges()
 
     def __repr__(self) -> str:
         return f"Agent({self.name!r}, neighbours={list(self.neighbours)}, round={self.round})"

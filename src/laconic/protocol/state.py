@@ -115,7 +115,7 @@ def put_state(dialogue: Dialogue, state: AgentState) -> None:
         if name not in about["neighbours"]:
             other.stage = Stage.OPENING
             other.forget()
-    dialogue.listen_to_the_living()
+    dialogue.hear_live_edges()
     if set(about["neighbours"]) != set(others):
         dialogue.settle()
 
