@@ -234,6 +234,7 @@ def secure(house):
     return house
 
 
+@pytest.mark.slow
 def test_a_site_learns_on_to_the_bit_while_all_its_certificates_change(tmp_path, run, events):  # noqa: F811
     house = secure(House(tmp_path, NAMES[:3], n_rounds=400, source='kind = "file"\nrate = 50', site="patience = 60"))
     agents = run_all(run, house, progress=0.1)
@@ -254,6 +255,7 @@ def test_a_site_learns_on_to_the_bit_while_all_its_certificates_change(tmp_path,
         assert np.array_equal(traces[name]["duals"], simulated.state.duals[k])
 
 
+@pytest.mark.slow
 def test_a_revoked_agent_is_given_up_and_its_successor_taken_back(tmp_path, run, events):  # noqa: F811
     house = House(tmp_path, NAMES[:3], source='kind = "file"\nloop = true', site="patience = 1")
     agents = run_all(run, secure(house), progress=0.1)
@@ -273,6 +275,7 @@ def test_a_revoked_agent_is_given_up_and_its_successor_taken_back(tmp_path, run,
     assert [agent.stop() for agent in agents] == [143] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["requests", "rubbish"])
 def test_an_agent_heeds_sigterm_while_a_neighbour_floods_it(tmp_path, kind):
     house = House(tmp_path, NAMES[:2], site='clock = "slotted"\nslot = 0.05', source='kind = "file"\nloop = true')

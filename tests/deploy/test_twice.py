@@ -30,6 +30,7 @@ def said(capsys, code, *words):
     return capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_up_twice_is_one_sentence_and_the_first_goes_on(tmp_path, up, capsys):  # noqa: F811
     house = House(tmp_path, ("ada", "bob"), source='kind = "file"\nloop = true', site=DISK)
     first = up(house)
@@ -56,6 +57,7 @@ def test_a_supervised_agent_whose_name_is_taken_says_so_and_may_come_again(tmp_p
     assert line["event"] == "failed" and f"as process {os.getpid()}" in line["why"]
 
 
+@pytest.mark.slow
 def test_an_agent_whose_port_is_taken_is_started_ever_later(tmp_path):
     """As real processes: before, each restart had loaded for longer than an agent has to live to be forgiven."""
     house = House(tmp_path, ("ada", "bob"), source='kind = "file"\nloop = true')
@@ -150,6 +152,7 @@ def test_checkpoints_are_moved_aside(tmp_path):
     assert set_checkpoint_aside(House(tmp_path, ("ada", "bob")).site, "ada") == ()  # no disk, nothing to forget
 
 
+@pytest.mark.slow
 def test_up_fresh_begins_at_the_first_round(tmp_path, up):  # noqa: F811
     house = House(tmp_path, ("ada", "bob"), n_rounds=30, site=DISK)
     for words in ((), ("--fresh",)):

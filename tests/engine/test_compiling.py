@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import pytest
 from numba import njit
 
 from laconic.engine.compiling import when_compiling
@@ -50,6 +51,7 @@ with note_of_compiling():
 """
 
 
+@pytest.mark.slow
 def test_only_a_cold_cache_is_told_of(tmp_path):
     """In processes of their own, with a folder of compiled code that is empty the first time."""
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}

@@ -70,10 +70,12 @@ def test_sweep_has_the_bits_of_simulate_under_every_backend(backend, features, s
     assert_sweep_is_simulate(features, backend)
 
 
+@pytest.mark.slow
 def test_sweep_in_processes_in_single_precision(features, short_chunks):
     assert_sweep_is_simulate(features, "loky", dtype="float32")
 
 
+@pytest.mark.slow
 def test_sweep_on_a_dask_cluster(features, short_chunks):
     distributed = pytest.importorskip("distributed", reason="Dask is not installed")
     with (
@@ -85,6 +87,7 @@ def test_sweep_on_a_dask_cluster(features, short_chunks):
         assert_sweep_is_simulate(features, "dask")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most_lent", [2**28, 1])
 def test_sweep_of_large_chunks_in_processes(most_lent, monkeypatch):
     """Features of more than a megabyte reach a process as a memory map; pools are renewed when they hold too many."""
@@ -112,6 +115,7 @@ class Own(lc.Learner):
         return state._replace(weights=moved - 0.3 * slope[:, None] * sample.phi), {"slope": slope}
 
 
+@pytest.mark.slow
 def test_learners_of_ones_own_and_reference_engines_in_processes(features, short_chunks):
     X, y = make_stream(200, 6)
     learners = [Own(channel=CHANNELS["both"]), make_learner("dokl", channel=CHANNELS["both"])]
@@ -123,6 +127,7 @@ def test_learners_of_ones_own_and_reference_engines_in_processes(features, short
             assert_same_bits(one, other)
 
 
+@pytest.mark.slow
 def test_divergence_is_noticed_in_the_same_round_under_every_backend(features, short_chunks):
     """Its yardstick, the largest label so far, is no part of a run's state and must travel all the same."""
     X, y = make_stream(300, 6)

@@ -32,6 +32,7 @@ def save_nothing(self):
 
 
 # Ten or twenty schedules are enough for each; of the last two not the first ones, of which it would take 41 and 71.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "place", "mistake", "seeds"),
     [

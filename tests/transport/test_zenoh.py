@@ -194,6 +194,7 @@ def test_while_a_neighbour_is_hung_with_much_to_hear_the_others_are_heard(site, 
     hang_with_much_to_hear(site, processes)
 
 
+@pytest.mark.slow
 def test_an_agent_that_computes_for_longer_than_the_lease_is_not_taken_for_dead(site, processes):
     edges = [("kitchen", "hall"), ("attic", "hall")]
     hall = site("hall", edges, lease=0.8)

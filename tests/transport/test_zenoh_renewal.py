@@ -195,6 +195,7 @@ def test_whoever_listens_on_a_key_goes_on_to(house):
     hall.look(NOW)
 
 
+@pytest.mark.slow
 def test_what_is_sent_meanwhile_does_no_harm(house, pair):
     hall, kitchen = pair
     over = threading.Event()
