@@ -238,6 +238,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
 
 
+@pytest.mark.slow
 def test_a_bomb_is_refused_before_it_is_unpacked(path, tmp_path):
     large = tmp_path / "bomb.npz"
     large.write_bytes(bomb(6_000_000))

@@ -141,6 +141,7 @@ def test_a_killed_agent_is_started_again_at_once(tmp_path):
     assert (died["who"], died["cause"], died["pause"]) == ("one", "SIGKILL", 0.0)
 
 
+@pytest.mark.slow
 def test_one_that_keeps_dying_is_started_ever_later(tmp_path):
     code, lines = keep({"one": program(DIE_FIRST, tmp_path / "times", 3, 1)})
     assert code == 0
@@ -298,6 +299,7 @@ def test_a_signal_stops_all_and_leaves_nobody(site, number, code):
         assert not Path(f"/proc/{pid}").exists()
 
 
+@pytest.mark.slow
 def test_one_that_does_not_stop_is_killed(site):
     process, pids = site(DEAF, 0.2)
     process.send_signal(signal.SIGTERM)

@@ -152,6 +152,7 @@ def test_a_site_computes_what_the_simulator_computes_to_the_bit(tmp_path, events
     assert not events("given up")
 
 
+@pytest.mark.slow
 def test_an_agent_that_crashes_goes_on_from_its_checkpoint_file_to_the_bit(tmp_path):
     site = 'checkpoint = "disk"\ncheckpoint_every = 1'
     house = VirtualSite(tmp_path, site=site, faults=[Crash(2.0, 4.0, "bob", disk=True)])
@@ -245,6 +246,7 @@ def test_on_slots_too_a_site_computes_what_the_simulator_computes(tmp_path):
     assert 30.0 < house.wires.timeline.now < 33.0
 
 
+@pytest.mark.slow
 def test_on_slots_a_clock_that_runs_too_fast_and_a_crash_leave_replicas_exact(tmp_path, events):
     faults = [Skew(2.0, 9.0, "ada", rate=1.7), Crash(12.0, 20.0, "dan", disk=True)]
     site = 'clock = "slotted"\nslot = 0.5\ncheckpoint = "disk"\ncheckpoint_every = 4'

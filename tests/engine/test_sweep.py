@@ -65,6 +65,7 @@ def assert_sweep_is_simulate(features, backend, **options):
         assert_same_bits(swept[kind], alone)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing", "sequential"])
 def test_sweep_has_the_bits_of_simulate_under_every_backend(backend, features, short_chunks):
     assert_sweep_is_simulate(features, backend)

@@ -305,6 +305,7 @@ def test_the_experiment_as_a_table(experiment):
     assert repr(experiment).startswith("CokeExperiment(DKLA mse 0.01")
 
 
+@pytest.mark.slow
 def test_untested_runs_and_bad_sizes_are_named(features, experiment):
     with pytest.raises(ValueError, match=r"n_samples\[1\] must be at least 50"):
         lc.offline.coke_experiment(n_samples=(50, 40))

@@ -162,6 +162,7 @@ def test_a_closed_link_is_silent(pair):
 HELLO = [f"{number}".encode() for number in range(50)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("comes", ["attic", "kitchen"])
 def test_an_agent_that_was_killed_is_gone_at_once_and_comes_back(site, processes, comes):
     edges = [(comes, "hall")]
@@ -177,6 +178,7 @@ def test_an_agent_that_was_killed_is_gone_at_once_and_comes_back(site, processes
         assert hall.next() == Disconnected(comes)
 
 
+@pytest.mark.slow
 def test_a_hung_agent_is_gone_after_the_lease_and_comes_back(site, processes):
     edges = [("kitchen", "hall")]
     hall = site("hall", edges, lease=0.5)
@@ -190,6 +192,7 @@ def test_a_hung_agent_is_gone_after_the_lease_and_comes_back(site, processes):
     assert hall.take(50) == [Received("kitchen", data) for data in HELLO]
 
 
+@pytest.mark.slow
 def test_while_a_neighbour_is_hung_with_much_to_hear_the_others_are_heard(site, processes):
     hang_with_much_to_hear(site, processes)
 

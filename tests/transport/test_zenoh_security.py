@@ -97,6 +97,7 @@ def test_neighbours_talk_over_tls(guarded, site, files):
     assert_at_peace(kitchen, hall)
 
 
+@pytest.mark.slow
 def test_while_a_neighbour_is_hung_with_much_to_hear_the_others_are_heard(site, files):
     with Processes() as processes:
         hang_with_much_to_hear(site, processes, files)
