@@ -2,13 +2,8 @@
 
 import contextlib
 import logging
-import os
 import queue
-import random
-import socket
 import threading
-
-import pytest
 
 LONG = 50  # seconds: a wait that only a mistake makes this long
 
@@ -73,19 +68,6 @@ def await_event(records, event):
         record = records.get(timeout=LONG)
         if record.getMessage() == event:
             return record
-
-
-def free_port():
-    """A port of loopback that nobody listens on, below those that the system takes for outgoing connections."""
-    for port in random.Random(os.getpid()).sample(range(20_000, 32_000), 100):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-    pytest.skip("no free port")
 
 
 def values(samples):

@@ -1,6 +1,5 @@
 """What tests of links over zenoh share: places on loopback, processes, and a cable that can be cut."""
 
-import os
 import queue
 import signal
 import socket
@@ -9,23 +8,12 @@ import sys
 import threading
 from contextlib import ExitStack, suppress
 
+from ports import free_port
+
 from laconic.transport import Connected, Disconnected, Received
 from laconic.transport.zenoh import ZenohLink
 
 WAIT = 30.0  # seconds after which something is broken, on the slowest of machines
-PORTS = iter(range(20_000 + os.getpid() % 9000, 32_000))
-
-
-def free_port():
-    """A port that nobody uses, below those of outgoing connections."""
-    while True:
-        port = next(PORTS)
-        with socket.socket() as test:
-            try:
-                test.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        return port
 
 
 class Place:

@@ -5,9 +5,7 @@ import ipaddress
 import json
 import os
 import queue
-import random
 import re
-import socket
 import stat
 
 import pytest
@@ -16,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
 from cryptography.hazmat.primitives.serialization import load_pem_private_key as load_key
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from ports import free_port
 
 from laconic.cli import main
 from laconic.deploy.operations import certificates
@@ -297,19 +296,6 @@ def test_init_can_be_made_secure_later(file, capsys):
 
 
 # ---- zenoh ------------------------------------------------------------------------------------------------------
-
-
-def free_port():
-    """A port of loopback that nobody listens on, below those that the system takes for outgoing connections."""
-    for port in random.Random(os.getpid() + 1).sample(range(20_000, 32_000), 100):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-    pytest.skip("no free port")
 
 
 def opened(way, place, agent, ca, **more):

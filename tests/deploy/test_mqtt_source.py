@@ -7,7 +7,8 @@ import subprocess
 import cbor2
 import pytest
 from conftest import MOSQUITTO
-from source_kit import GOOD, LONG, Gathered, await_event, closes, free_port, logged_by_sources, values
+from ports import free_port
+from source_kit import GOOD, LONG, Gathered, await_event, closes, logged_by_sources, values
 
 from laconic.deploy.operations.certificates import make_certificates
 from laconic.deploy.settings.site import Site

@@ -26,6 +26,8 @@ from laconic.deploy.running.runner import make_agent, open_link
 from laconic.deploy.settings.site import Site
 from laconic.transport.revocation import read_revoked
 
+pytestmark = pytest.mark.sockets
+
 WAIT = 120.0  # seconds after which something is broken, on the slowest of machines
 TEXT = """
 [model]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from zenoh_places import free_port
+from ports import free_port
 
 import laconic as lc
 from laconic.deploy.settings.site import Site

@@ -20,6 +20,8 @@ from laconic.deploy.running.locks import Taken, lock_path, only_one
 from laconic.deploy.running.runner import make_agent
 from laconic.protocol.checkpoint import read_checkpoint
 
+pytestmark = pytest.mark.sockets
+
 WAIT = 120.0  # seconds after which something is broken, on the slowest of machines
 DISK = 'checkpoint = "disk"\ncheckpoint_every = 10'
 

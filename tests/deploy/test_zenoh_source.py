@@ -5,7 +5,8 @@ import queue
 
 import cbor2
 import pytest
-from source_kit import GOOD, LONG, Gathered, free_port, logged_by_sources, seen, values
+from ports import free_port
+from source_kit import GOOD, LONG, Gathered, logged_by_sources, seen, values
 
 from laconic.deploy.settings.site import Site
 from laconic.deploy.sources import Reader

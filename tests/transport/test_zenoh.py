@@ -8,7 +8,8 @@ import socket
 import sys
 
 import pytest
-from zenoh_places import WAIT, Places, Processes, Relay, free_port, hang_with_much_to_hear
+from ports import free_port
+from zenoh_places import WAIT, Places, Processes, Relay, hang_with_much_to_hear
 
 from laconic.transport import Connected, Disconnected, Received
 from laconic.transport.zenoh import ZenohLink, load_zenoh

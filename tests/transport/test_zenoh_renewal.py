@@ -7,7 +7,8 @@ import threading
 from contextlib import ExitStack, suppress
 
 import pytest
-from zenoh_places import WAIT, free_port
+from ports import free_port
+from zenoh_places import WAIT
 
 from laconic.deploy.operations.certificates import make_certificates
 from laconic.deploy.operations.renewal import renew_certificates, retire_authorities, revoke_certificates
@@ -17,6 +18,8 @@ from laconic.transport.revocation import read_revoked
 from laconic.transport.zenoh import Security, ZenohLink, load_zenoh
 from laconic.transport.zenoh_renewal import DAY, SOON, RenewingLink
 from laconic.transport.zenoh_settings import session_settings
+
+pytestmark = pytest.mark.sockets
 
 NAMES = ("attic", "hall", "kitchen")
 NOW = 1_800_000_000.0

@@ -6,7 +6,8 @@ import sys
 from contextlib import ExitStack
 
 import pytest
-from zenoh_places import WAIT, Places, Processes, Relay, free_port, hang_with_much_to_hear
+from ports import free_port
+from zenoh_places import WAIT, Places, Processes, Relay, hang_with_much_to_hear
 
 from laconic.deploy.operations.certificates import make_certificates
 from laconic.deploy.settings.site import Site
