@@ -3,7 +3,7 @@
 The rooms, from the inside out. Over any kind of numbers: ``messages`` is what is said, ``session`` one end of an edge,
 ``ends`` all of a process, ``table`` what is done when, ``handshake`` how sessions begin and end, ``conversation`` what
 happens in them. Over vectors: ``ledger`` holds the numbers of an agent and lets ``engine.one`` compute, ``accounts``
-are the shares of its edges. In bytes: ``wire`` encodes and decodes, ``dialogue`` puts it all together. ``agent`` is what
+are the shares of its edges. In bytes: ``wire`` encodes, ``dialogue`` puts it all together. ``agent`` is what
 people use; ``checkpoint`` and ``state`` are its memory; ``pacer``, with its two ``paces``, decides when an agent does
 what, and says so in ``actions``.
 """

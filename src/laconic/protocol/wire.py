@@ -32,6 +32,7 @@ from __future__ import annotations
 import hashlib
 import struct
 import zlib
+from functools import lru_cache
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -85,6 +86,7 @@ class Envelope(NamedTuple):
     follows: bool | None = None
 
 
+@lru_cache(maxsize=4096)
 def identity(name: str) -> int:
     """The number that stands for a name."""
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest(), "little")
