@@ -43,8 +43,7 @@ def main():
         folder = Path(place)
         python = make_environment(folder)
         write_site(folder, options.rounds)
-        # Bytecode, as an installed package has.
-        run([python, "-c", "import laconic.cli.agents, laconic.deploy.running.runner"])
+        start_alone(python, folder)  # makes the bytecode that an installed package has
         installed = sum(file.stat().st_size for file in (folder / "thin").rglob("*") if file.is_file()) / 2**20
         starts = [start_alone(python, folder) for _ in range(options.starts)]
         resident = run_five(python, folder, options.rounds)

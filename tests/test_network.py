@@ -108,3 +108,57 @@ def test_read(tmp_path):
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("n_agents", [1, 2, 3, 4, 7, 2001])
+def test_plain_graphs_are_those_of_networkx(n_agents):
+    import networkx as nx
+
+    graphs = {"path": nx.path_graph(n_agents), "star": nx.star_graph(n_agents - 1)}
+    if n_agents > 2:
+        graphs["ring"] = nx.cycle_graph(n_agents)
+    if n_agents < 100:
+        graphs["complete"] = nx.complete_graph(n_agents)
+    for kind, graph in graphs.items():
+        network = getattr(lc.Network, kind)(n_agents)
+        assert {tuple(edge) for edge in network.edges.tolist()} == {tuple(sorted(edge)) for edge in graph.edges}
+        assert network.degrees.tolist() == [graph.degree[k] for k in range(n_agents)]
+        for k in (0, n_agents // 2, n_agents - 1):
+            heard = network.neighbours[network.starts[k] : network.starts[k + 1]].tolist()
+            assert heard == sorted(graph.neighbors(k))
+    assert lc.Network.ring(2) == lc.Network.path(2)
+
+
+def test_edges_are_sorted_and_counted_once():
+    rng = np.random.default_rng(0)
+    edges = rng.integers(0, 50, size=(400, 2))
+    edges = np.concatenate([edges[edges[:, 0] != edges[:, 1]], lc.Network.ring(50).edges[:, ::-1]])
+    network = lc.Network.from_edges(50, edges)
+    expected = sorted({(min(a, b), max(a, b)) for a, b in edges.tolist()})
+    assert [tuple(edge) for edge in network.edges.tolist()] == expected
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: lc.Network.star(10**12), "n_agents must be at most 16777216, got 1000000000000"),
+        (lambda: lc.Network.ring(10**30), "n_agents must be at most 16777216"),
+        (lambda: lc.Network.grid(10**6, 10**6), "rows times columns must be at most 16777216"),
+        (lambda: lc.Network.complete(10**6), "n_agents must be smaller for so dense a network"),
+        (lambda: lc.Network.random(10**6, p=0.5), "n_agents must be smaller for so dense a network"),
+        (lambda: lc.Network.random(10**6, p=1e-7), "no connected network in 1000 draws with p=1e-07"),
+        (lambda: lc.Network.geometric(10**6, radius=1e-5), "no connected network in 1000 draws with radius=1e-05"),
+        (lambda: lc.Network.geometric(10**6, radius=0.5), "n_agents must be smaller for so dense a network"),
+        (lambda: lc.Network.small_world(20, 1), "n_neighbours must be at least 2"),
+        (lambda: lc.Network.small_world(20, 4, p=1.5), "p must be at most 1"),
+        (lambda: lc.Network.from_networkx("ring"), "graph must be a networkx graph, got 'ring'"),
+        (lambda: lc.Network.from_networkx(lc.Network.ring(3)), "graph must be a networkx graph"),
+        (lambda: lc.Network(3, None), "edges must be pairs"),
+        (lambda: lc.Network(3, [(0, 1), (1, 2, 0)]), "edges must be pairs"),
+        (lambda: lc.Network(3, [(0, 1), (1, 2)], names=5), "names must be a list of 3 different names"),
+        (lambda: lc.Network(3, [(0, 1), (1, 2)], names=["a", "b", "c", "c"]), "names must be 3 different names"),
+    ],
+)
+def test_networks_that_cannot_be_made_are_refused_at_once(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

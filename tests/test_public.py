@@ -2,7 +2,11 @@
 
 import importlib.metadata
 import pickle
+import re
+import subprocess
+import sys
 import tomllib
+import typing
 from pathlib import Path
 
 import numpy as np
@@ -90,3 +94,54 @@ def test_extras_are_for_rooms_that_exist():
     assert named <= set(extras)
     for room in ("mpi", "dashboard"):
         assert (room in extras) == (ROOT / "src" / "laconic" / room).exists()
+
+
+LIGHT = """
+import sys
+import laconic as lc
+lc.ODKLA(), lc.QCODKLA(), lc.Network.ring(5), lc.RandomFeatures.gaussian(2, 3)
+heavy = {"scipy", "numba", "sklearn", "polars", "matplotlib", "networkx", "joblib", "zenoh", "tqdm", "pooch", "pandas"}
+print(sorted(heavy & set(sys.modules)))
+"""
+
+
+def test_importing_laconic_imports_nothing_heavy():
+    done = subprocess.run([sys.executable, "-c", LIGHT], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["[]"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Sample", "Heard", "Info", "Message", "NotReady", "AgentState", "Loss", "Schedule", "Codes", "Transmission"],
+)
+def test_what_ones_own_code_must_name_is_public(name):
+    assert name in lc.__all__
+    assert getattr(lc, name) is not None
+
+
+def test_public_names_are_those_that_the_rooms_use():
+    from laconic import channel, learners, network, protocol
+
+    assert lc.Sample is learners.Sample
+    assert lc.Heard is network.Heard
+    assert lc.Loss is lc.losses.Loss
+    assert lc.Codes is channel.Codes
+    assert lc.Transmission is channel.Transmission
+    assert (lc.Agent, lc.AgentState, lc.Info) == (protocol.Agent, protocol.AgentState, protocol.Info)
+    assert (lc.Message, lc.NotReady) == (protocol.Message, protocol.NotReady)
+    assert issubclass(lc.ArgumentError, ValueError)
+
+
+def test_every_public_name_is_in_the_reference():
+    """A name of its own, or the module of which the page shows the members."""
+    text = (ROOT / "docs" / "api.md").read_text()
+    named = {line.split(".")[-1].strip() for line in text.splitlines() if line.startswith(":::")}
+    in_prose = set(re.findall(r"`lc\.(\w+)`", text))
+    modules = {"checks", "data", "losses", "offline", "schedules", "learners"}
+    assert set(lc.__all__) - modules <= named | in_prose
+
+
+def test_functions_of_ones_own_may_name_their_types():
+    def step(sample: lc.Sample, heard: lc.Heard) -> lc.Info: ...
+
+    assert typing.get_type_hints(step) == {"sample": lc.Sample, "heard": lc.Heard, "return": lc.Info}

@@ -239,3 +239,19 @@ def test_memory_stays_constant():
     assert rounds == 1_000_000
     unit = 1024 if sys.platform == "linux" else 1
     assert grown * unit < 160 * 2**20
+
+
+@pytest.mark.parametrize("method", ["regret", "collective_regret"])
+@pytest.mark.parametrize("wrong", [None, "best", 3.0, np.zeros(50), lc.offline.Comparator, lc.Network.ring(3)])
+def test_regret_needs_a_comparator(run, method, wrong):
+    with pytest.raises(ValueError, match="comparator must be a laconic.offline.Comparator, got"):
+        getattr(run, method)(wrong)
+
+
+def test_regret_needs_the_comparator_of_the_same_stream(run, features):
+    for n_rounds, n_agents in ((49, 6), (50, 5)):
+        other = lc.offline.comparator(features, *make_stream(n_rounds, n_agents))
+        message = f"comparator must be that of this stream: it saw .{n_rounds}, {n_agents}., the run had .50, 6."
+        for method in (run.regret, run.collective_regret):
+            with pytest.raises(ValueError, match=message):
+                method(other)

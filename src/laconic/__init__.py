@@ -19,18 +19,21 @@ from typing import TYPE_CHECKING, Any
 
 from laconic import _extras, _late, learners, losses
 from laconic._version import __version__ as __version__
-from laconic.channel import Censor, Channel, Quantizer
+from laconic._worded import ArgumentError
+from laconic.channel import Censor, Channel, Codes, Quantizer, Transmission
 from laconic.engine import Diverged, simulate, stream, sweep
 from laconic.features import RandomFeatures
-from laconic.learners import DOKL, ODKLA, QCODKLA, RFFDOKL, Learner, Local, schedules
-from laconic.network import Network
+from laconic.learners import DOKL, ODKLA, QCODKLA, RFFDOKL, Learner, Local, Sample, schedules
+from laconic.learners.schedules import Schedule
+from laconic.losses import Loss
+from laconic.network import Heard, Network
 from laconic.trace import State, Trace
 
 if TYPE_CHECKING:
     from laconic import data, offline
     from laconic.estimators import DecentralizedKernelClassifier, DecentralizedKernelRegressor
     from laconic.estimators import river as river
-    from laconic.protocol import Agent
+    from laconic.protocol import Agent, AgentState, Info, Message, NotReady
     from laconic.testing import checks
 
 # Pictures are drawn by a room that knows traces and networks, which do not know it.
@@ -43,18 +46,29 @@ __all__ = [
     "QCODKLA",
     "RFFDOKL",
     "Agent",
+    "AgentState",
+    "ArgumentError",
     "Censor",
     "Channel",
+    "Codes",
     "DecentralizedKernelClassifier",
     "DecentralizedKernelRegressor",
     "Diverged",
+    "Heard",
+    "Info",
     "Learner",
     "Local",
+    "Loss",
+    "Message",
     "Network",
+    "NotReady",
     "Quantizer",
     "RandomFeatures",
+    "Sample",
+    "Schedule",
     "State",
     "Trace",
+    "Transmission",
     "checks",
     "data",
     "learners",
@@ -74,7 +88,7 @@ _LAZY_MODULES = {
     "river": "laconic.estimators.river",
 }
 _LAZY_CLASSES = {
-    "Agent": "laconic.protocol",
+    **dict.fromkeys(("Agent", "AgentState", "Info", "Message", "NotReady"), "laconic.protocol"),
     "DecentralizedKernelClassifier": "laconic.estimators",
     "DecentralizedKernelRegressor": "laconic.estimators",
 }

@@ -92,6 +92,8 @@ def _read(archive: Archive) -> Content:
     if header_form is None or header_form.n_bytes > _LONGEST_HEADER:
         raise ValueError("it has no header, or one that is far too long")
     round, about = _check_header(json.loads(archive.read("header").tobytes()))
+    if about["message_bits"] is None and not _SIZES.keys() <= forms.keys():
+        raise ValueError("it does not say how long its messages are")
     single = len(forms["predictions"].shape) == 1 if "predictions" in forms else False
     names = _check_forms(forms, single)
     arrays = {name: archive.read(name) for name in forms}
@@ -118,6 +120,8 @@ def _check_header(header: Any) -> tuple[int, dict[str, Any]]:
         raise ValueError("its header is not that of a trace")
     for name, kind in _ABOUT.items():
         value = about.get(name)
+        if name == "message_bits" and name in about and value is None:  # they vary, and stand in a column of their own
+            continue
         if not isinstance(value, kind) or isinstance(value, bool) or (isinstance(value, int) and abs(value) >= 2**63):
             raise ValueError(f"its header says {str(value)[:60]!r} for {name}")
     return round, about

@@ -17,6 +17,7 @@ from laconic._worded import ArgumentError
 Array = npt.NDArray[Any]
 
 _LONGEST = 200
+_MOST_NUMBERS = 2**34
 
 
 def shown(value: object) -> str:
@@ -29,6 +30,12 @@ def instance(name: str, value: object, kind: type[Any] | tuple[type[Any], ...], 
     """Refuse a ``value`` that is not of that kind; ``what`` says what is expected."""
     if not isinstance(value, kind):
         raise ArgumentError(name, f"must be {what}, got {shown(value)}.")
+
+
+def allocatable(name: str, *shape: int) -> None:
+    """Refuse an array of ``shape`` that no machine would have the memory for; ``name`` is what made it so large."""
+    if math.prod(shape) > _MOST_NUMBERS:
+        raise ArgumentError(name, f"must be smaller: {' x '.join(map(str, shape))} numbers do not fit into memory.")
 
 
 def path(name: str, value: object) -> Path:

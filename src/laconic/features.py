@@ -165,6 +165,8 @@ class _Draw:
     def __init__(self, n_inputs: int, n_frequencies: int, bandwidth: float, seed: int, orthogonal: bool) -> None:
         self.n_inputs = _validate.integer("n_inputs", n_inputs, least=1)
         self.n_frequencies = _validate.integer("n_frequencies", n_frequencies, least=1)
+        larger = "n_inputs" if self.n_inputs > self.n_frequencies else "n_frequencies"
+        _validate.allocatable(larger, self.n_frequencies, self.n_inputs)
         self.bandwidth = _validate.number("bandwidth", bandwidth, above=0)
         self.seed = _validate.integer("seed", seed, least=0)
         self.orthogonal = bool(orthogonal)

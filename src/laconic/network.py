@@ -6,6 +6,7 @@ i, in increasing order. networkx builds and reads the graphs, and is not importe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
@@ -13,13 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import numpy as np
 
-from laconic import _extras, _late, _validate
+from laconic import _extras, _graphs, _late, _validate
 from laconic._validate import Array
+from laconic._worded import ArgumentError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_ATTEMPTS = 1000
 _SMALL = 2000  # agents up to which a walk in Python is quicker than importing SciPy's
 
 
@@ -72,13 +73,11 @@ class Network:
     """
 
     def __init__(self, n_agents: int, edges: Iterable[Iterable[int]], names: Iterable[object] | None = None) -> None:
-        self.n_agents = _validate.integer("n_agents", n_agents, least=1)
-        self.edges = _clean_edges(self.n_agents, edges)
-        self.names = tuple(str(name) for name in (range(self.n_agents) if names is None else names))
-        if len(set(self.names)) != self.n_agents:
-            raise ValueError(f"names must be {self.n_agents} different names, got {len(set(self.names))}.")
-        both = np.concatenate([self.edges, self.edges[:, ::-1]])
-        both = both[np.lexsort((both[:, 1], both[:, 0]))]
+        self.n_agents = _graphs.count_agents("n_agents", n_agents)
+        self.edges = _graphs.clean_edges(self.n_agents, edges)
+        self.names = _graphs.clean_names(self.n_agents, names)
+        there, back = (one * self.n_agents + other for one, other in (self.edges.T, self.edges.T[::-1]))
+        both = _graphs.pairs_of(np.sort(np.concatenate([there, back])), self.n_agents)
         self.degrees: Array = np.bincount(both[:, 0], minlength=self.n_agents)
         self.starts: Array = np.concatenate([[0], np.cumsum(self.degrees)])
         self.neighbours: Array = np.ascontiguousarray(both[:, 1])
@@ -89,7 +88,7 @@ class Network:
 
     def _count_parts(self) -> int:
         if self.n_agents <= _SMALL:
-            return _parts_by_walking(self.n_agents, self.starts.tolist(), self.neighbours.tolist())
+            return _graphs.parts_by_walking(self.n_agents, self.starts.tolist(), self.neighbours.tolist())
         graphs = _extras.need("scipy.sparse.csgraph", f"a network of more than {_SMALL} agents")
         return int(graphs.connected_components(self._matrix(np.ones(len(self.neighbours))), directed=False)[0])
 
@@ -151,6 +150,8 @@ class Network:
     @classmethod
     def from_networkx(cls, graph: Any) -> Network:
         """A network from any networkx graph; nodes become agents in their order, and lend them their names."""
+        if isinstance(graph, type) or not (hasattr(graph, "nodes") and callable(getattr(graph, "edges", None))):
+            raise ArgumentError("graph", f"must be a networkx graph, got {_validate.shown(graph)}.")
         index = {node: k for k, node in enumerate(graph.nodes)}
         edges = [(index[a], index[b]) for a, b in graph.edges() if a != b]
         return cls(len(index), edges, index)
@@ -160,7 +161,7 @@ class Network:
         """A network from a file: GraphML, GML, or a plain text list of edges, two names a line (# starts a comment)."""
         nx = _extras.need("networkx", "reading a graph")
 
-        path = Path(path)
+        path = _validate.path("path", path)
         readers: dict[str, Callable[[Path], Any]] = {".graphml": nx.read_graphml, ".gml": nx.read_gml}
         try:
             if path.suffix in readers:
@@ -183,32 +184,37 @@ class Network:
     @classmethod
     def complete(cls, n_agents: int) -> Network:
         """The complete graph: everybody hears everybody."""
-        n_agents = _validate.integer("n_agents", n_agents, least=1)
-        return cls(n_agents, np.argwhere(np.triu(np.ones((n_agents, n_agents), dtype=bool), 1)))
+        n_agents = _graphs.count_agents("n_agents", n_agents)
+        _graphs.check_edges("n_agents", n_agents, n_agents * (n_agents - 1) / 2, _graphs.MOST_EDGES)
+        return cls(n_agents, np.stack(np.triu_indices(n_agents, 1), axis=1))
 
     @classmethod
     def ring(cls, n_agents: int) -> Network:
         """A closed circle; each agent has two neighbours."""
-        n_agents = _validate.integer("n_agents", n_agents, least=1)
-        return cls(n_agents, [(k, (k + 1) % n_agents) for k in range(n_agents) if n_agents > 1])
+        n_agents = _graphs.count_agents("n_agents", n_agents)
+        agent = np.arange(n_agents if n_agents > 1 else 0)
+        return cls(n_agents, np.stack([agent, (agent + 1) % n_agents], axis=1))
 
     @classmethod
     def path(cls, n_agents: int) -> Network:
         """A path: agents in a line, each beside up to two others."""
-        n_agents = _validate.integer("n_agents", n_agents, least=1)
-        return cls(n_agents, [(k, k + 1) for k in range(n_agents - 1)])
+        n_agents = _graphs.count_agents("n_agents", n_agents)
+        agent = np.arange(n_agents - 1)
+        return cls(n_agents, np.stack([agent, agent + 1], axis=1))
 
     @classmethod
     def star(cls, n_agents: int) -> Network:
         """Agent 0 in the middle, all others around it."""
-        n_agents = _validate.integer("n_agents", n_agents, least=1)
-        return cls(n_agents, [(0, k) for k in range(1, n_agents)])
+        n_agents = _graphs.count_agents("n_agents", n_agents)
+        agent = np.arange(1, n_agents)
+        return cls(n_agents, np.stack([np.zeros_like(agent), agent], axis=1))
 
     @classmethod
     def grid(cls, rows: int, columns: int) -> Network:
         """A rectangle of ``rows`` times ``columns`` agents, each beside up to four others."""
         rows = _validate.integer("rows", rows, least=1)
         columns = _validate.integer("columns", columns, least=1)
+        _graphs.count_agents("rows times columns", rows * columns)
         agent = np.arange(rows * columns).reshape(rows, columns)
         across = np.stack([agent[:, :-1].ravel(), agent[:, 1:].ravel()], axis=1)
         down = np.stack([agent[:-1].ravel(), agent[1:].ravel()], axis=1)
@@ -221,10 +227,9 @@ class Network:
         """Each pair is an edge with probability ``p``; drawn again, from the same seed, until connected."""
         nx = _extras.need("networkx", "a random network")
 
-        n_agents = _validate.integer("n_agents", n_agents, least=1)
-        p = _validate.number("p", p, least=0)
-        if p > 1:
-            raise ValueError(f"p must be at most 1, got {p!r}.")
+        n_agents, p = _graphs.count_agents("n_agents", n_agents), _graphs.probability(p)
+        _graphs.check_edges("n_agents", n_agents, p * n_agents * (n_agents - 1) / 2, _graphs.MOST_DRAWN)
+        _graphs.check_hopeful(n_agents, p, f"p={p:g}")
         return cls._until_connected(
             lambda attempt: nx.fast_gnp_random_graph(n_agents, p, seed=attempt), seed, f"p={p:g}"
         )
@@ -234,8 +239,11 @@ class Network:
         """Agents scattered over the unit square hear those within ``radius``: a sensor field."""
         nx = _extras.need("networkx", "a geometric network")
 
-        n_agents = _validate.integer("n_agents", n_agents, least=1)
+        n_agents = _graphs.count_agents("n_agents", n_agents)
         radius = _validate.number("radius", radius, above=0)
+        reached = min(1.0, math.pi * radius**2)  # the share of the square that is near; less at its rim
+        _graphs.check_edges("n_agents", n_agents, reached / 4 * n_agents * (n_agents - 1) / 2, _graphs.MOST_DRAWN)
+        _graphs.check_hopeful(n_agents, reached, f"radius={radius:g}")
         return cls._until_connected(
             lambda attempt: nx.random_geometric_graph(n_agents, radius, seed=attempt),
             seed,
@@ -247,9 +255,12 @@ class Network:
         """A ring of near neighbours, some of whose edges are rewired to anywhere (Watts and Strogatz)."""
         nx = _extras.need("networkx", "a small world")
 
-        n_agents = _validate.integer("n_agents", n_agents, least=1)
+        n_agents = _graphs.count_agents("n_agents", n_agents)
         n_neighbours = _validate.integer("n_neighbours", n_neighbours, least=1, most=max(1, n_agents - 1))
-        p = _validate.number("p", p, least=0)
+        p = _graphs.probability(p)
+        _graphs.check_edges("n_agents", n_agents, n_agents * n_neighbours / 2, _graphs.MOST_DRAWN)
+        if n_neighbours == 1 and n_agents > 1:  # networkx gives each agent n_neighbours // 2 on either side
+            raise ValueError("n_neighbours must be at least 2, or nobody has a neighbour.")
         return cls._until_connected(
             lambda attempt: nx.watts_strogatz_graph(n_agents, n_neighbours, p, seed=attempt), seed, f"p={p:g}"
         )
@@ -259,14 +270,14 @@ class Network:
         nx = _extras.need("networkx", "drawing networks")
 
         seeds = np.random.default_rng(_validate.integer("seed", seed, least=0))
-        for _ in range(_ATTEMPTS):
+        for _ in range(_graphs.ATTEMPTS):
             graph = make(int(seeds.integers(2**31)))
             if nx.is_connected(graph):
                 network = cls.from_networkx(graph)
                 positions = nx.get_node_attributes(graph, "pos")
                 network.positions = positions or None
                 return network
-        raise ValueError(f"no connected network in {_ATTEMPTS} draws with {what}: ask for more edges.")
+        raise _graphs.unconnected(what)
 
     def to_networkx(self) -> Any:
         """The same graph for networkx, nodes 0..n_agents-1."""
@@ -284,37 +295,7 @@ class Network:
         return axes
 
 
-def _parts_by_walking(n_agents: int, starts: list[int], neighbours: list[int]) -> int:
-    """How many connected parts there are, by walking through each of them."""
-    unseen = set(range(n_agents))
-    parts = 0
-    while unseen:
-        parts += 1
-        edge_of_walk = [unseen.pop()]
-        while edge_of_walk:
-            agent = edge_of_walk.pop()
-            found = unseen.intersection(neighbours[starts[agent] : starts[agent + 1]])
-            unseen -= found
-            edge_of_walk.extend(found)
-    return parts
-
-
 def _restored(n_agents: int, edges: Array, names: tuple[str, ...], positions: dict[int, Any] | None) -> Network:
     network = Network(n_agents, edges, names)
     network.positions = positions
     return network
-
-
-def _clean_edges(n_agents: int, edges: Iterable[Iterable[int]]) -> Array:
-    """Each edge once, as sorted pairs in sorted order."""
-    listed = edges if isinstance(edges, np.ndarray) else [tuple(edge) for edge in edges]
-    array = np.asarray(listed)
-    if array.size == 0:
-        return np.empty((0, 2), dtype=np.int64)
-    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
-        raise ValueError("edges must be pairs (i, j) of agent numbers.")
-    if array.min() < 0 or array.max() >= n_agents:
-        raise ValueError(f"edges must join agents 0 to {n_agents - 1}, found {array.min()} to {array.max()}.")
-    if (array[:, 0] == array[:, 1]).any():
-        raise ValueError(f"edges must join two different agents, found {tuple(array[array[:, 0] == array[:, 1]][0])}.")
-    return np.unique(np.sort(array.astype(np.int64), axis=1), axis=0)

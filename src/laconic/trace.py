@@ -15,6 +15,7 @@ import numpy as np
 
 from laconic import _extras, _late, _tracefile, _validate, losses
 from laconic._validate import Array
+from laconic._worded import ArgumentError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -189,13 +190,31 @@ class Trace:
 
         Own data only: isolated learners have small regret too. ``collective_regret`` is the one that tells.
         """
+        best = self._hindsight(comparator, collective=False)
         own = np.nansum(self.losses(comparator.loss), axis=1)
-        return np.cumsum(own + self._ridge() - comparator.round_losses())
+        return np.cumsum(own + self._ridge() - best)
 
     def collective_regret(self, comparator: Hindsight) -> Array:
         """As ``regret``, with each model's loss averaged over all agents' samples. Needs ``collective=True``."""
+        best = self._hindsight(comparator, collective=True)
         own = np.nansum(self._collective("collective_loss"), axis=1)
-        return np.cumsum(own + self._ridge() - comparator.round_losses(collective=True))
+        return np.cumsum(own + self._ridge() - best)
+
+    def _hindsight(self, comparator: Hindsight, collective: bool) -> Array:
+        """The comparator's loss of each round, if it is one and has seen as many rounds of as many agents."""
+        if isinstance(comparator, type) or not (
+            isinstance(getattr(comparator, "loss", None), losses.Loss)
+            and callable(getattr(comparator, "round_losses", None))
+        ):
+            shown = _validate.shown(comparator)
+            raise ArgumentError("comparator", f"must be a laconic.offline.Comparator, got {shown}.")
+        best = np.asarray(comparator.round_losses(collective=collective))
+        seen = np.shape(getattr(comparator, "labels", self.labels))
+        if best.shape != (self.n_rounds,) or seen != self.labels.shape:
+            raise ArgumentError(
+                "comparator", f"must be that of this stream: it saw {seen}, the run had {self.labels.shape}."
+            )
+        return best
 
     def _ridge(self) -> Array:
         """(lambda/N) sum_i |theta_i|^2 of the models that each round started from."""
@@ -237,7 +256,7 @@ class Trace:
 
     def save(self, path: str | Path) -> Path:
         """Write the trace, state and all, as one ``.npz`` file: complete or not at all."""
-        path = Path(path)
+        path = _validate.path("path", path)
         columns = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("state", "about", "info")}
         kept = {name: array for name, array in columns.items() if array is not None}
         state = self.state
@@ -256,7 +275,7 @@ class Trace:
         Files from anywhere may be read: nothing in them is executed, and what is damaged, or would unpack to far more
         than it is, is refused with a ValueError before memory is taken.
         """
-        stored = _tracefile.read(Path(path))
+        stored = _tracefile.read(_validate.path("path", path))
         state = State(stored.round, stored.learner, stored.broadcast)
         return cls(state=state, about=stored.about, info=stored.info, **stored.columns)
 

@@ -212,3 +212,54 @@ def test_a_range_that_is_too_small_shows_in_the_trace(features):
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+class Signs:
+    """A quantizer of one's own that works on rows: a bit an entry, of one size."""
+
+    def __call__(self, innovation):
+        return 0.01 * np.sign(innovation)
+
+    def message_bits(self, n_features):
+        return n_features
+
+    def outside(self, innovation):
+        return np.zeros(len(innovation), dtype=int)
+
+
+class Bytes:
+    """A quantizer of one's own that makes bytes."""
+
+    def encode(self, innovation):
+        return innovation.astype(np.float16).tobytes()
+
+    def decode(self, data):
+        return np.frombuffer(data, dtype=np.float16).astype(float)
+
+
+class OnlyCalled:
+    def __call__(self, innovation):
+        return innovation
+
+
+class OnlyEncodes:
+    def encode(self, innovation):
+        return b""
+
+
+@pytest.mark.parametrize("wrong", [3, "3 bits", object(), len, np.zeros(3), OnlyCalled(), OnlyEncodes(), lc.Quantizer])
+def test_what_is_no_quantizer_is_refused_when_the_channel_is_made(wrong):
+    with pytest.raises(ValueError, match=r"^quantizer must be a laconic.Quantizer or work like one: .*; got .*[.]$"):
+        lc.Channel(quantizer=wrong)
+
+
+@pytest.mark.parametrize("right", [None, lc.Quantizer(3), Signs(), Bytes()])
+def test_what_works_like_a_quantizer_is_one(right):
+    assert lc.Channel(quantizer=right).quantizer is right
+
+
+@pytest.mark.parametrize("learner", [lc.ODKLA, lc.DOKL, lc.RFFDOKL])
+def test_learners_that_speak_need_a_channel(learner):
+    for wrong in (None, "dense", lc.Quantizer(3)):
+        with pytest.raises(ValueError, match="channel must be a laconic.Channel"):
+            learner(channel=wrong)

@@ -224,7 +224,7 @@ def test_a_broken_authority_is_not_replaced_by_itself(file, tmp_path, monkeypatc
         path.write_bytes(kept)
     assert files(site) == good
 
-    monkeypatch.setattr(certificates, "_AUTHORITY_DAYS", 0)
+    monkeypatch.setattr(certificates, "AUTHORITY_DAYS", 0)
     make_certificates(site, force=True)
     with pytest.raises(ValueError, match="ca.pem has expired: begin anew by force"):
         make_certificates(site)

@@ -17,10 +17,10 @@ FEATURES = lc.RandomFeatures.gaussian(2, 5, bandwidth=0.5, seed=0)
 
 
 class Samples:
-    """A source that has all its samples at once, and may hold its agent up when asked for one of them."""
+    """A source that has all its samples at once, each the same."""
 
-    def __init__(self, number):
-        self.left, self.counts = number, {"dropped": 0, "lost": 0}
+    def __init__(self, number, sample=(0.2, 0.7)):
+        self.left, self.sample, self.counts = number, sample, {"dropped": 0, "lost": 0}
         self.skipped = None
 
     def start(self, wake, skip):
@@ -28,7 +28,7 @@ class Samples:
 
     def next(self):
         self.left -= 1
-        return Reading([0.2, 0.7], 0.5) if self.left >= 0 else None
+        return Reading(self.sample, 0.5) if self.left >= 0 else None
 
     @property
     def ended(self):
@@ -68,10 +68,10 @@ class Sleeper:
         return self.now
 
 
-def drive(neighbours=(), samples=3, clock="lockstep", news=(), slot=1.0, **terms):
+def drive(neighbours=(), samples=3, clock="lockstep", news=(), slot=1.0, sample=(0.2, 0.7), **terms):
     agent = lc.Agent("ann", neighbours, FEATURES, lc.ODKLA(rho=0.3, eta=1.0), n_agents=5, clock=clock)
     pacer = make_pacer(agent, Terms(**{"predictions": 0.0, **terms}), slot)
-    driver = Driver(pacer, Outlet(agent, Silence(), Samples(samples), lambda: None, Tally(), wall=lambda: 0.0))
+    driver = Driver(pacer, Outlet(agent, Silence(), Samples(samples, sample), lambda: None, Tally(), wall=lambda: 0.0))
     sleeper = Sleeper(news)
     stopped = driver.run(sleeper, sleeper.clock, lambda: sleeper.now)
     return driver, sleeper, stopped
@@ -111,8 +111,14 @@ def test_on_slots_it_wakes_at_every_tick():
 def test_news_of_the_link_reach_the_pacer():
     news = [(1000.1, Connected("ben")), (1000.2, Received("ben", b"nonsense")), (1000.3, Disconnected("ben"))]
     driver, _, _ = drive(["ben", "cid"], news=[*news, (1000.4, Connected("cid")), (1000.5, 2)])
-    assert driver.pacer.here == {"cid"}
+    assert driver.pacer.here == {"cid"} and driver.outlet.tally.connected == 1
     assert driver.pacer.agent.counters["messages_in"] == 1
+
+
+def test_a_sample_that_is_refused_is_counted():
+    driver, _, _ = drive(samples=3, sample=[float("inf"), 0.0])
+    assert driver.pacer.agent.round == 0
+    assert driver.outlet.source.counts["dropped"] == driver.outlet.tally.dropped == 3
 
 
 def test_a_model_that_left_all_bounds_is_raised():

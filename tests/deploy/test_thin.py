@@ -90,7 +90,7 @@ for ask in (
         f"a random network needs networkx: {rest} networkx alone.",
         f"laconic.DecentralizedKernelRegressor needs scikit-learn: {rest} scikit-learn alone.",
         f"laconic.data needs polars: {rest} polars alone.",
-        "laconic.river needs river: pip install 'laconic[river]', or river alone.",
+        "lc.river needs river: pip install 'laconic[river]', or river alone.",
         f"a picture needs matplotlib: {rest} matplotlib alone.",
     ]
 

@@ -183,15 +183,15 @@ def test_a_worker_that_returns_nothing_is_an_error(features, monkeypatch):
 
 
 def test_read_only_data_needs_no_kernels_of_its_own(features):
-    from laconic.engine import kernels
+    from laconic.engine import rounds
 
     X, y = make_stream(30, 6)
     expected = lc.simulate(lc.ODKLA(), features, NETWORKS["ring"], X, y)
-    before = len(kernels.advance.signatures)
+    before = len(rounds.advance.signatures)
     X.flags.writeable = y.flags.writeable = False
     again = lc.simulate(lc.ODKLA(), features, NETWORKS["ring"], X, y)
     assert np.array_equal(expected.predictions, again.predictions)
-    assert len(kernels.advance.signatures) == before
+    assert len(rounds.advance.signatures) == before
 
 
 @pytest.mark.parametrize(

@@ -446,7 +446,7 @@ def test_a_state_from_other_settings(other, tmp_path, states, ben, features):
         options["dtype"] = "float32"
     agent = lc.Agent("ben", ["ann", "cid"], features, learner, **options)
     before = agent.state()
-    sentence = "state comes from an agent with other features, learner, channel, clock or size."
+    sentence = "state comes from an agent with other features, learner, channel, clock or number of agents."
     with pytest.raises(ValueError, match=sentence):
         agent.load(path)
     assert agent.state() == before
@@ -461,3 +461,104 @@ def test_states_compare(states):
     assert states[0] != changed
     with pytest.raises(TypeError):
         hash(states[0])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# States that are none
+
+
+def signed(text, arrays=b""):
+    """Bytes with the right magic word and digest, whatever they say."""
+    from laconic.protocol.checkpoint import _MAGIC, _digest
+
+    payload = len(text).to_bytes(4, "little") + text + arrays
+    return _MAGIC + _digest(payload) + payload
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        signed(b"[" * 100_000),
+        signed(b"not json"),
+        signed(b"[]"),
+        signed(b"{}"),
+        signed(b'{"about": 3, "arrays": {}}'),
+        signed(b'{"about": {}, "arrays": 7}'),
+        signed(b'{"about": {}, "arrays": {"weights": 5}}'),
+        signed(b'{"about": {}, "arrays": {"weights": ["<f8", [100000000000000]]}}'),
+        signed(b'{"about": {}, "arrays": {"weights": ["<f8", [-1]]}}', bytes(80)),
+        signed(b'{"about": {}, "arrays": {"weights": ["|O", [2]]}}', bytes(80)),
+        signed(b'{"about": {}, "arrays": {"weights": ["nonsense", [2]]}}', bytes(80)),
+        signed(b'{"about": {}, "arrays": {"weights": ["<f8", [3]]}}', bytes(8)),
+    ],
+)
+def test_bytes_with_a_right_digest_and_wrong_content_are_refused(data, tmp_path):
+    with pytest.raises(ValueError, match="^not a checkpoint of an agent: .*[.]$"):
+        AgentState.from_bytes(data)
+    (tmp_path / "ann").write_bytes(data)
+    with pytest.raises(ValueError, match="no good checkpoint"):
+        read_checkpoint(tmp_path / "ann")
+
+
+@pytest.mark.parametrize("data", [None, "text", 5, [1, 2], object()])
+def test_what_is_no_bytes_is_no_checkpoint(data):
+    with pytest.raises(ValueError, match="data must be the bytes of a checkpoint"):
+        AgentState.from_bytes(data)
+
+
+def spoiled(state, **changes):
+    """A copy of a state with some of its values or arrays changed, or left out where the change is None."""
+    about = {k: v for k, v in (state.about | changes).items() if v is not None and k in state.about}
+    arrays = {k: v for k, v in (state.arrays | changes).items() if v is not None and k in state.arrays}
+    return AgentState(about, arrays)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"name": None}, "state belongs to agent None"),
+        ({"name": "cid"}, "state belongs to agent 'cid', not to 'ann'"),
+        ({"fingerprint": None}, "other features, learner, channel"),
+        ({"version": 1}, "state is of version 1, and this agent reads 2"),
+        ({"round": None}, "state is not whole: KeyError"),
+        ({"round": [1, 2]}, "where a number is counted"),
+        ({"finished": "x"}, "where a number is counted"),
+        ({"neighbours": [1]}, "state is not whole"),
+        ({"neighbours": {"ben": {}}}, "state is not whole"),
+        ({"largest": "much"}, "state is not whole"),
+        ({"weights": None}, "state is not whole: KeyError"),
+        ({"weights": np.zeros(3)}, r"state has weights of shape \(3,\) and type float64, not"),
+        ({"weights": "text"}, "state is not whole"),
+        ({"said": np.zeros((1, 2))}, "state has said of shape"),
+    ],
+)
+def test_a_state_that_is_not_whole_changes_nothing(changes, why):
+    ann, _ = agent_pair()
+    before = ann.state()
+    with pytest.raises(ValueError, match=why) as caught:
+        ann.restore(spoiled(before, **changes))
+    assert "\n" not in str(caught.value)
+    assert ann.state() == before
+
+
+@pytest.mark.parametrize("state", [None, "state", {}, b"", 3.0, object()])
+def test_what_is_no_state_is_not_restored(state):
+    ann, _ = agent_pair()
+    before = ann.state()
+    with pytest.raises(ValueError, match="state must be an AgentState"):
+        ann.restore(state)
+    assert ann.state() == before
+
+
+def agent_pair():
+    features = lc.RandomFeatures.gaussian(2, 4, seed=1)
+    agents = {
+        name: lc.Agent(name, [other], features, lc.ODKLA(), n_agents=2)
+        for name, other in (("ann", "ben"), ("ben", "ann"))
+    }
+    carry(agents)
+    for t in range(3):
+        for agent in agents.values():
+            agent.learn(np.full(2, 0.1 * t), 1.0)
+        carry(agents)
+    return agents["ann"], agents["ben"]

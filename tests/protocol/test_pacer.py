@@ -254,6 +254,16 @@ def test_slots_that_were_missed_are_gone():
     assert pacer.no_sample(12.0).round == 12
 
 
+def test_the_first_tick_is_the_first_round_however_late_it_is():
+    pacer = make(neighbours=(), clock="slotted", slot=0.25)
+    pacer.start(0.0)
+    pacer.handle_timer(1.1)
+    assert pacer.no_sample(1.1).round == 1
+    assert pacer.deadline == 1.25
+    pacer.handle_timer(1.25)
+    assert pacer.no_sample(1.25).round == 2
+
+
 def test_a_tick_without_an_answer_is_still_one_round():
     pacer = make(neighbours=(), clock="slotted")
     pacer.start(0.0)

@@ -232,9 +232,35 @@ class Free(lc.Quantizer):
         return 0
 
 
+class Halves:
+    """A quantizer of one's own that has only its two methods: the first half of a change, as it is."""
+
+    def encode(self, h):
+        return np.float32(len(h)).tobytes() + h[: len(h) // 2].astype("<f4").tobytes()
+
+    def decode(self, data):
+        said = np.zeros(int(np.frombuffer(data[:4], "<f4")[0]))
+        said[: len(said) // 2] = np.frombuffer(data[4:], "<f4")
+        return said
+
+
+class SaysAnother(Halves):
+    """Answers rows with something else than its bytes say."""
+
+    def __call__(self, innovation):
+        return innovation.copy()
+
+
+def test_a_quantizer_of_bytes_alone_passes():
+    checks.check_quantizer(Halves())
+    channels.register(part := Halves())
+    assert channels.QUANTIZERS.pop() is part
+
+
 @pytest.mark.parametrize(
     ("quantizer", "rule"),
     [
+        (SaysAnother(), "must answer what decode"),
         (Careless(3), "must not change what it is given"),
         (Sharing(3, range=(-1.0, 1.0)), "must look at each row on its own"),
         (Free(3), "must be positive"),

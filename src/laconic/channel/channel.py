@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from laconic import _validate
 from laconic._validate import Array
+from laconic._worded import ArgumentError
 from laconic.channel.censor import Censor
-from laconic.channel.coder import can_code, decode_row, encode_row
+from laconic.channel.coder import decode_row, encode_row
 from laconic.channel.quantizer import Quantizer
 
 _DENSE_BITS = 32  # the paper's price of a number that is sent as it is
@@ -25,6 +27,22 @@ class Transmission(NamedTuple):
     sent: Array
     outside: Array
     bits: Array | None = None
+
+
+def _check_quantizer(quantizer: object) -> None:
+    """Refuse what can neither quantize rows of innovations nor turn one of them into bytes and back.
+
+    A quantizer has ``__call__(h)``, which is Q(h) row by row, and ``message_bits(n_features)``; or it has
+    ``encode(h) -> bytes`` and ``decode(bytes) -> h``. A class of quantizers is none.
+    """
+    on_rows = callable(quantizer) and callable(getattr(quantizer, "message_bits", None))
+    as_bytes = all(callable(getattr(quantizer, name, None)) for name in ("encode", "decode"))
+    if isinstance(quantizer, type) or not (on_rows or as_bytes):
+        raise ArgumentError(
+            "quantizer",
+            "must be a laconic.Quantizer or work like one: with __call__(h) and message_bits(n_features), or with "
+            f"encode(h) and decode(data); got {_validate.shown(quantizer)}.",
+        )
 
 
 @dataclass(frozen=True)
@@ -50,12 +68,10 @@ class Channel:
 
     def __post_init__(self) -> None:
         if self.censor is not None and not hasattr(self.censor, "threshold"):
-            raise ValueError(f"censor must have a method threshold(t), like laconic.Censor; got {self.censor!r}.")
-        if self.quantizer is not None and not (_works_on_rows(self.quantizer) or can_code(self.quantizer)):
-            raise ValueError(
-                "quantizer must be a laconic.Quantizer or work like one, with encode(h) and decode(data); "
-                f"got {self.quantizer!r}."
-            )
+            got = _validate.shown(self.censor)
+            raise ArgumentError("censor", f"must have a method threshold(t), like laconic.Censor; got {got}.")
+        if self.quantizer is not None:
+            _check_quantizer(self.quantizer)
 
     @property
     def lossless(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from laconic.channel.censor import Censor
+from laconic.channel.coder import can_code
 from laconic.channel.quantizer import Quantizer
 
 P = TypeVar("P")
@@ -15,7 +16,7 @@ QUANTIZERS: list[Any] = [Quantizer(4), Quantizer(4, rounding="tread"), Quantizer
 
 
 def register(part: P) -> P:
-    """Make a censor or quantizer of one's own known, by an example of it.
+    """Make a censor or quantizer of one's own known, by an example of it, for models of any length.
 
     Examples
     --------
@@ -28,7 +29,7 @@ def register(part: P) -> P:
     True
     >>> channel.CENSORS.remove(grace)
     """
-    if isinstance(part, type) or not (hasattr(part, "threshold") or callable(part)):
+    if isinstance(part, type) or not (hasattr(part, "threshold") or callable(part) or can_code(part)):
         raise ValueError(f"part must be a censor or a quantizer, such as laconic.Quantizer(3); got {part!r}.")
     known = CENSORS if hasattr(part, "threshold") else QUANTIZERS
     if part not in known:

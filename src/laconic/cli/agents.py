@@ -19,7 +19,8 @@ _ABOUT_AGENT = """
 Run one agent of a site: it learns from its samples, talks to its neighbours,
 and comes back after a crash where the others are. Log lines go to stderr.
 Exit code: 0 when its samples have ended, 3 when it diverged, 2 when its
-settings make no sense, 128 and the signal's number when a signal stopped it."""
+settings make no sense or it runs here already, 128 and the signal's number
+when a signal stopped it."""
 
 _EXAMPLES_AGENT = """
 examples:
@@ -33,7 +34,8 @@ again when it dies, stopped together by Ctrl-C."""
 _EXAMPLES_UP = """
 examples:
   laconic up site.toml
-  laconic up site.toml --rounds 1000 --trace traces"""
+  laconic up site.toml --rounds 1000 --trace traces
+  laconic up site.toml --fresh             forget what was learned before"""
 
 
 def add(commands: Commands) -> None:
@@ -70,6 +72,7 @@ def add(commands: Commands) -> None:
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rounds", type=whole, metavar="N", help="stop after N rounds (default: when the samples end)")
+    parser.add_argument("--fresh", action="store_true", help="begin anew: checkpoints are moved aside, to .old")
     parser.add_argument(
         "--predictions", type=number, default=10.0, metavar="HZ", help="publish at most so many a second (10; 0: none)"
     )
@@ -108,21 +111,35 @@ def run_one(arguments: argparse.Namespace) -> int:
     if name is None:
         raise ValueError(f"--name must say which agent to run: {', '.join(site.names)}.")
     site.agent(name)
+    from laconic.deploy.running.locks import Taken, lock_path, only_one
     from laconic.deploy.running.runner import run_agent
 
     try:
-        return run_agent(
-            site,
-            name,
-            rounds=arguments.rounds,
-            trace=None if trace is None else Path(trace),
-            predictions=arguments.predictions,
-            progress=arguments.progress,
-            supervised=arguments.supervised,
-        )
-    except OSError as error:  # a port that is taken, say, which may be free the next time: not nonsense
-        logging.getLogger("laconic.deploy").error("failed", extra={"why": sentence(error)})
+        with only_one(lock_path(site, name), f"agent {name} of {site.file} runs on this machine"):
+            if arguments.fresh:
+                _forget(site, name)
+            return run_agent(
+                site,
+                name,
+                rounds=arguments.rounds,
+                trace=None if trace is None else Path(trace),
+                predictions=arguments.predictions,
+                progress=arguments.progress,
+                supervised=arguments.supervised,
+            )
+    except (OSError, Taken) as error:  # a port that is taken, say, which may be free the next time: not nonsense
+        if isinstance(error, Taken) and not arguments.supervised:
+            raise
+        logging.getLogger("laconic.deploy").error("failed", extra={"agent": name, "why": sentence(error)})
         return 1
+
+
+def _forget(site: Site, *names: str) -> None:
+    """Move the checkpoints of agents aside, and say so."""
+    from laconic.deploy.running.forgetting import set_checkpoint_aside
+
+    moved = [str(path) for name in names for path in set_checkpoint_aside(site, name)]
+    logging.getLogger("laconic.deploy").info("begins anew", extra={"moved": moved or "nothing was there"})
 
 
 def _wait_for_task(site: Site) -> dict[str, Any] | None:
@@ -148,6 +165,7 @@ def run_all(arguments: argparse.Namespace) -> int:
     from laconic.deploy.operations.screen import Screen
     from laconic.deploy.operations.supervisor import Spare, Supervisor, command
     from laconic.deploy.running import logs
+    from laconic.deploy.running.locks import lock_path, only_one
     from laconic.deploy.settings.site import Site
 
     _check(arguments)
@@ -174,7 +192,22 @@ def run_all(arguments: argparse.Namespace) -> int:
     tasks = {name: json.dumps({"name": name, "trace": trace}) for name, trace in traces.items()}
     spare = Spare(command(arguments.config, "--spare", *words), tasks)
     logs.setup(form=screen.form, level=arguments.level, stream=screen)
-    return Supervisor(commands, screen, spare=spare).run()
+    with only_one(lock_path(site), f"{site.file} is up on this machine"):
+        if arguments.fresh:
+            _forget_all(site)
+        return Supervisor(commands, screen, spare=spare).run()
+
+
+def _forget_all(site: Site) -> None:
+    """Move all checkpoints aside, unless an agent that runs by itself would write its own again."""
+    from contextlib import ExitStack
+
+    from laconic.deploy.running.locks import lock_path, only_one
+
+    with ExitStack() as stack:
+        for name in site.names:
+            stack.enter_context(only_one(lock_path(site, name), f"agent {name} of {site.file} runs on this machine"))
+        _forget(site, *site.names)
 
 
 def _check(arguments: argparse.Namespace) -> None:

@@ -52,7 +52,8 @@ class Truth:
         if self.drift and t is None:
             raise ValueError("t must say at which round, for this function drifts.")
         shape = inputs.shape[:-1]
-        angle = 2 * math.pi * self.drift * (np.asarray(1 if t is None else t, dtype=float) - 1) / self.n_rounds
+        rounds = _validate.real_array("t", 1 if t is None else t, f"{shape}, or one that broadcasts to it")
+        angle = 2 * math.pi * self.drift * (rounds.astype(np.float64) - 1) / self.n_rounds
         angles = np.broadcast_to(angle, shape).ravel()
         rows = inputs.reshape(-1, n_inputs)
         values = np.empty(len(rows))
@@ -144,6 +145,8 @@ def synthetic(
     n_rounds = _validate.integer("n_rounds", n_rounds, least=1)
     n_agents = _validate.integer("n_agents", n_agents, least=1)
     n_inputs = _validate.integer("n_inputs", n_inputs, least=1)
+    largest = max((n_rounds, "n_rounds"), (n_agents, "n_agents"), (n_inputs, "n_inputs"))[1]
+    _validate.allocatable(largest, n_rounds, n_agents, n_inputs)
     bandwidth = _validate.number("bandwidth", bandwidth, above=0)
     noise = _validate.number("noise", noise, least=0)
     drift = _validate.number("drift", drift)
@@ -178,6 +181,7 @@ def _function(
     if centres is None and coefficients is not None:
         n_centres = len(_validate.real_array("coefficients", coefficients, "(n_centres,)", ndim=1))
     shape = (_validate.integer("n_centres", n_centres, least=1), n_inputs)
+    _validate.allocatable("n_centres", *shape)
     if centres is None:
         c = random.standard_normal(shape) if normal else random.uniform(size=shape)
     else:

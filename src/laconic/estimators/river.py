@@ -10,20 +10,15 @@ import math
 from collections.abc import Hashable, Mapping
 from typing import Any, final
 
-try:
-    from river import base
-except ModuleNotFoundError as error:
-    if error.name != "river":
-        raise
-    raise ModuleNotFoundError(
-        "lc.river needs the river package: install it with pip install 'laconic[river]'.", name="river"
-    ) from None
-
-from laconic import _validate
+from laconic import _extras, _validate
 from laconic.estimators import defaults
 from laconic.estimators.records import Records, not_a_number
 from laconic.estimators.solo import Solo
 from laconic.learners import Learner, Local
+
+_extras.need("river", "lc.river")
+
+from river import base  # noqa: E402
 
 __all__ = ["Classifier", "Regressor"]
 

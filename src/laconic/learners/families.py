@@ -38,6 +38,7 @@ class ADMM(Learner):
         channel: Channel = Channel(),  # noqa: B008 (immutable)
     ) -> None:
         super().__init__(regularization=regularization, loss=loss, channel=channel)
+        _validate.instance("channel", channel, Channel, "a laconic.Channel")
         self.rho = _validate.number("rho", rho, least=0)
         self.eta = schedules.get("eta", eta)
 

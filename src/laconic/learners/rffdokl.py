@@ -68,6 +68,7 @@ class RFFDOKL(Gradient):
     ) -> None:
         super().__init__(step, regularization=regularization, loss=loss, channel=channel)
         self._mixing_given = mixing
+        _validate.instance("channel", channel, Channel, "a laconic.Channel")
         self.order = _validate.choice("order", order, (COMBINE_THEN_ADAPT, ADAPT_THEN_COMBINE))
         if mixing is None:
             mixing = 1.0 if channel.lossless else _LOSSY_MIXING

@@ -22,7 +22,16 @@ from laconic.features import RandomFeatures
 from laconic.losses import Logistic, Loss, Squared
 from laconic.network import Network
 from laconic.offline.comparator import Comparator, comparator
-from laconic.offline.shares import LogisticShare, Share, SquaredShare, checked, mean_square, own_samples
+from laconic.offline.shares import (
+    LogisticShare,
+    Share,
+    SquaredShare,
+    check_features,
+    check_network,
+    checked,
+    mean_square,
+    own_samples,
+)
 
 _BITS_A_NUMBER = 32
 _RHO_A_SAMPLE = 1e-4
@@ -192,6 +201,7 @@ def batch_solution(
     features: RandomFeatures, X: object, y: object, *, regularization: float = 1e-4, loss: str | Loss = "squared"
 ) -> Comparator:
     """The model that DKLA's agents agree on in the end, computed in one place: ridge ``regularization`` in all."""
+    check_features(features)
     inputs, labels = checked(X, y)
     regularization = _validate.number("regularization", regularization, least=0)
     return comparator(features, inputs, labels, regularization=regularization / max(1, len(labels)), loss=loss)
@@ -211,6 +221,8 @@ def _admm(
     v: float,
     mu: float,
 ) -> BatchRun:
+    check_features(features)
+    check_network(network)
     n_agents, degrees = network.n_agents, network.degrees[:, None]
     regularization = _validate.number("regularization", regularization, least=0)
     if n_agents == 1 and regularization == 0:
@@ -226,6 +238,8 @@ def _admm(
     shares = [kind(*own, c) for own, c in zip(own_samples(features, inputs, labels), curvatures, strict=True)]
     held_out = None
     if test is not None:
+        if not isinstance(test, (tuple, list)) or len(test) != 2:
+            raise ArgumentError("test", f"must be a pair (X, y) of data held out, got {_validate.shown(test)}.")
         held_out = [SquaredShare(*own, 0.0) for own in own_samples(features, *checked(*test, n_agents, "test "))]
 
     weights, duals, broadcast, disagreement = (np.zeros((n_agents, features.n_features)) for _ in range(4))

@@ -87,6 +87,7 @@ def comparator(
     >>> bool(best.mse() < trace.mse()[-1] and trace.regret(best)[-1] > 0)
     True
     """
+    _validate.instance("features", features, RandomFeatures, "laconic RandomFeatures")
     inputs = _validate.real_array("X", X, "(T, N, n_inputs)", ndim=3)
     labels = _validate.real_array("y", y, "(T, N)", ndim=2)
     if inputs.shape[:2] != labels.shape:

@@ -9,9 +9,11 @@ import numpy as np
 
 from laconic import _validate
 from laconic._validate import Array
+from laconic._worded import ArgumentError
 from laconic.features import RandomFeatures
 from laconic.network import Network
 from laconic.offline.batch import BatchRun, batch_solution, coke, dkla
+from laconic.offline.shares import check_network
 
 if TYPE_CHECKING:
     import polars as pl
@@ -130,6 +132,11 @@ def coke_experiment(
     from laconic.data import synthetic
 
     n_agents = _validate.integer("n_agents", n_agents, least=1)
+    _validate.allocatable("n_agents", n_agents)
+    if not isinstance(n_samples, (tuple, list)) or len(n_samples) != 2:
+        raise ArgumentError("n_samples", f"must be a pair (least, most), got {_validate.shown(n_samples)}.")
+    if network is not None:
+        check_network(network)
     least = _validate.integer("n_samples[0]", n_samples[0], least=2)
     most = _validate.integer("n_samples[1]", n_samples[1], least=least)
     seed = _validate.integer("seed", seed, least=0)

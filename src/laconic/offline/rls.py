@@ -74,6 +74,7 @@ def recursive_least_squares(
     >>> bool(together < alone < 0.02)
     True
     """
+    _validate.instance("features", features, RandomFeatures, "laconic RandomFeatures")
     inputs = _validate.real_array("X", X, f"(T, N, {features.n_inputs})", ndim=3)
     labels = _validate.real_array("y", y, "(T, N)", ndim=2)
     if inputs.shape[:2] != labels.shape:

@@ -12,6 +12,7 @@ from laconic import _validate
 from laconic._validate import Array
 from laconic.features import RandomFeatures
 from laconic.losses import Logistic
+from laconic.network import Network
 
 _NEWTON_STEPS = 50
 _HALVINGS = 40
@@ -140,6 +141,16 @@ def checked(X: object, y: object, n_agents: int | None = None, which: str = "") 
     if np.isnan(labels).all():
         raise ValueError(f"{which}y must hold at least one label.")
     return inputs, labels
+
+
+def check_features(features: object) -> None:
+    """Refuse what is no feature map."""
+    _validate.instance("features", features, RandomFeatures, "laconic RandomFeatures")
+
+
+def check_network(network: object) -> None:
+    """Refuse what is no network."""
+    _validate.instance("network", network, Network, "a laconic Network")
 
 
 def own_samples(features: RandomFeatures, X: Array, y: Array) -> Iterator[tuple[Array, Array]]:

@@ -389,7 +389,9 @@ class Agent:
             return self._dialogue.ends[name]
         except (KeyError, TypeError):
             known = ", ".join(repr(other) for other in self.neighbours) or "nobody"
-            raise ValueError(f"{name!r} is no neighbour of {self.name!r}, which hears {known}.") from None
+            raise ValueError(
+                f"{_validate.shown(name)} is no neighbour of {self.name!r}, which hears {known}."
+            ) from None
 
     # ----------------------------------------------------------------------------------------------------------------
     # What there is to see
@@ -475,33 +477,33 @@ class Agent:
 
     def save(self, path: str | Path) -> None:
         """Write the state to a file, whole or not at all; the file before it is kept beside it as ``.previous``."""
-        write_checkpoint(Path(path), self.state())
+        write_checkpoint(_validate.path("path", path), self.state())
 
     def load(self, path: str | Path) -> bool:
         """Restore from ``path``, or from the one before it if that is no good; False if there is neither.
 
         ValueError if there are files and none of them is any good.
         """
-        return load_checkpoint(Path(path), self.restore)
+        return load_checkpoint(_validate.path("path", path), self.restore)
 
 
 def _label(y: object) -> float:
     if y is None:
         return math.nan
     if isinstance(y, (str, bytes)):  # float would read it
-        raise ValueError(f"y must be a number, or NaN where it is missing; got {y!r}.")
+        raise ValueError(f"y must be a number, or NaN where it is missing; got {_validate.shown(y)}.")
     try:
         label = float(y)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise ValueError(f"y must be a number, or NaN where it is missing; got {y!r}.") from None
+        raise ValueError(f"y must be a number, or NaN where it is missing; got {_validate.shown(y)}.") from None
     if math.isinf(label):
-        raise ValueError(f"y must be finite, or NaN where it is missing; got {y!r}.")
+        raise ValueError(f"y must be finite, or NaN where it is missing; got {_validate.shown(y)}.")
     return label
 
 
 def _check_name(what: str, name: object) -> str:
     if not isinstance(name, str) or not name or len(name) > 200 or not name.isprintable():
-        raise ValueError(f"{what} must be given as text of 1 to 200 characters, got {name!r}.")
+        raise ValueError(f"{what} must be given as text of 1 to 200 characters, got {_validate.shown(name)}.")
     return name
 
 
@@ -510,7 +512,7 @@ def _check_neighbours(neighbours: object) -> dict[str, int]:
     if isinstance(neighbours, str):
         raise ValueError(f"neighbours must be a list of names, got the single string {neighbours!r}.")
     if not isinstance(neighbours, Iterable):
-        raise ValueError(f"neighbours must be a list of names, got {neighbours!r}.")
+        raise ValueError(f"neighbours must be a list of names, got {_validate.shown(neighbours)}.")
     degrees = neighbours if isinstance(neighbours, Mapping) else None
     names = [_check_name("neighbours", name) for name in neighbours]
     return {name: 0 if degrees is None else degrees[name] for name in names}

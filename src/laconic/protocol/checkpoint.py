@@ -11,6 +11,7 @@ import errno
 import hashlib
 import json
 import logging
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from typing import Any, final
 
 import numpy as np
 
+from laconic import _validate
 from laconic._files import written_whole
 from laconic._validate import Array
 
@@ -58,25 +60,35 @@ class AgentState:
     @classmethod
     def from_bytes(cls, data: bytes) -> AgentState:
         """The state in ``data``; ValueError if that is not one, whole and unchanged."""
+        _validate.instance("data", data, (bytes, bytearray, memoryview), "the bytes of a checkpoint")
+        data = bytes(data)
         start = len(_MAGIC) + _DIGEST
         payload = data[start:]
         if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC) : start] != _digest(payload):
             raise ValueError("not a whole checkpoint of an agent.")
         try:
-            return cls._parse(payload)
-        except (KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as error:
-            raise ValueError(f"not a checkpoint of an agent: {type(error).__name__}: {error}.") from None
+            return cls(*_unpacked(payload))
+        except Exception as error:  # the digest is right: somebody has made it for something else
+            why = " ".join(str(error).split())[:200] or type(error).__name__
+            raise ValueError(f"not a checkpoint of an agent: {why}.") from error
 
-    @classmethod
-    def _parse(cls, payload: bytes) -> AgentState:
-        end = 4 + int.from_bytes(payload[:4], "little")
-        described = json.loads(payload[4:end])
-        arrays = {}
-        for name, (dtype, shape) in described["arrays"].items():
-            count = int(np.prod(shape))
-            arrays[name] = np.frombuffer(payload, dtype=dtype, count=count, offset=end).reshape(shape).copy()
-            end += arrays[name].nbytes
-        return cls(described["about"], arrays)
+
+def _unpacked(payload: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
+    """The plain values and the arrays of a state."""
+    end = 4 + int.from_bytes(payload[:4], "little")
+    described = json.loads(payload[4:end])
+    about, arrays = described["about"], {}
+    if not isinstance(about, dict):
+        raise ValueError("its values have no names")
+    for name, (dtype, shape) in described["arrays"].items():
+        kind, count = np.dtype(dtype), math.prod(shape)
+        if kind.kind not in "biuf" or not all(type(n) is int and n >= 0 for n in shape):
+            raise ValueError(f"it holds {dtype} of shape {shape}")
+        if end + count * kind.itemsize > len(payload):
+            raise ValueError(f"its array {name!r} is cut off")
+        arrays[name] = np.frombuffer(payload, dtype=kind, count=count, offset=end).reshape(shape).copy()
+        end += arrays[name].nbytes
+    return about, arrays
 
 
 def _digest(payload: bytes) -> bytes:
@@ -113,7 +125,7 @@ def _is_whole(path: Path) -> bool:
         if path.stat().st_size > _LARGEST_FILE:
             return False
         AgentState.from_bytes(path.read_bytes())
-    except Exception:
+    except (ValueError, OSError):
         return False
     return True
 

@@ -88,7 +88,7 @@ class Slotted(Pacer):
         self.slot = slot
         self._due = math.inf
         self._rounds = 0
-        self._ticked = False
+        self._ticked = self._begun = False
 
     @property
     def wants_sample(self) -> bool:
@@ -131,8 +131,8 @@ class Slotted(Pacer):
             return
         missed = int((now - self._due) / self.slot)
         self._due += (missed + 1) * self.slot
-        if missed:
+        if missed and self._begun:  # what passes before the first tick is the time it takes to open a source, say
             if missed * self.slot > _AWAY:
                 self._act(Note(logging.WARNING, "was away", {"rounds": missed}))
             self.agent.skip_to(self.agent.round + missed)
-        self._ticked = self.agent.ready
+        self._ticked, self._begun = self.agent.ready, True

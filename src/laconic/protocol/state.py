@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from laconic._validate import Array
+from laconic._validate import Array, shown
+from laconic._worded import ArgumentError
 from laconic.protocol.checkpoint import AgentState, Misplaced
 from laconic.protocol.dialogue import Dialogue
 from laconic.protocol.handshake import COUNT_LIMIT
@@ -60,14 +61,18 @@ def _describe(dialogue: Dialogue, end: Session) -> dict[str, Any]:
 
 def put_state(dialogue: Dialogue, state: AgentState) -> None:
     """Put an agent where ``state`` was taken; ValueError, and nothing is changed, if anything in it is no good."""
+    if not isinstance(state, AgentState):
+        raise ArgumentError("state", f"must be an AgentState, from state() or a checkpoint; got {shown(state)}.")
     about, arrays = state.about, state.arrays
     try:
+        if about.get("name") != dialogue.name:
+            raise Misplaced(f"state belongs to agent {shown(about.get('name'))}, not to {dialogue.name!r}.")
         if about.get("version") != VERSION:
-            raise ValueError(f"state is of version {about.get('version', 1)}, and this agent reads {VERSION}.")
-        if about["name"] != dialogue.name:
-            raise Misplaced(f"state belongs to agent {about['name']!r}, not to {dialogue.name!r}.")
-        if about["fingerprint"] != dialogue.wire.mark:
-            raise Misplaced("state comes from an agent with other features, learner, channel, clock or size.")
+            raise ValueError(f"state is of version {shown(about.get('version', 1))}, and this agent reads {VERSION}.")
+        if about.get("fingerprint") != dialogue.wire.mark:
+            raise Misplaced(
+                "state comes from an agent with other features, learner, channel, clock or number of agents."
+            )
         kept = about["neighbours"]
         checked = _check_arrays(dialogue, arrays, len(kept))
         ends = {name: _read_end(dialogue, name, values) for name, values in kept.items() if name in dialogue.ends}
@@ -79,7 +84,8 @@ def put_state(dialogue: Dialogue, state: AgentState) -> None:
     except Exception as error:  # whatever is wrong, nothing has been changed yet
         if isinstance(error, ValueError) and str(error).startswith("state "):
             raise
-        raise ValueError(f"state is not that of an agent: {type(error).__name__}: {error}.") from None
+        why = " ".join(str(error).split())[:200] or type(error).__name__
+        raise ValueError(f"state is not whole: {type(error).__name__}, {why}.") from None
     row = dialogue.ledger.row
     dialogue.round, dialogue.finished, dialogue.tell_whole = round, finished, tell_whole
     row.largest, row.pull = largest, checked["pull"]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from laconic import learners, losses
+from laconic import _validate, learners, losses
 from laconic._validate import Array
 from laconic.channel import CENSORS, QUANTIZERS, Channel
 from laconic.engine import Diverged, simulate
@@ -46,6 +46,7 @@ def check_learner(learner: Learner) -> None:
     >>> import laconic as lc
     >>> lc.checks.check_learner(lc.ODKLA(rho=0.5, eta=2.0))
     """
+    _check_kind(learner)
     for check in CHECKS:
         check(learner)
 
@@ -74,6 +75,7 @@ def channels() -> dict[str, Channel]:
 
 def check_parameters(learner: Learner) -> None:
     """Parameters are kept under the names of their arguments, and make the same learner again."""
+    _check_kind(learner)
     arguments = learner.arguments()
     for name in arguments:
         kept = "step_size" if name == "step" else name
@@ -86,6 +88,7 @@ def check_parameters(learner: Learner) -> None:
 
 def check_state(learner: Learner) -> None:
     """``init`` gives a NamedTuple of arrays with a row an agent, ``weights`` (n_agents, n_features) among them."""
+    _check_kind(learner)
     state = learner.init(_AGENTS, 8)
     require(hasattr(state, "_asdict"), "init must return a NamedTuple, so that its fields can be saved by name")
     fields = state._asdict()
@@ -99,6 +102,7 @@ def check_state(learner: Learner) -> None:
 
 def check_step_is_pure(learner: Learner) -> None:
     """``step`` and ``hear`` change none of their arguments, and give the same answer to the same question."""
+    _check_kind(learner)
     state, sample, heard = _situation(learner)
     before = copy.deepcopy((state, sample, heard))
     moved, info = learner.step(state, sample, heard)
@@ -116,6 +120,7 @@ def check_step_is_pure(learner: Learner) -> None:
 
 def check_rows_are_agents(learner: Learner) -> None:
     """N rows at once give what each row gives alone: nothing leaks between agents except through ``heard``."""
+    _check_kind(learner)
     state, sample, heard = _situation(learner)
     together, _ = learner.step(state, sample, heard)
     together = learner.hear(together, heard)
@@ -132,6 +137,7 @@ def check_rows_are_agents(learner: Learner) -> None:
 
 def check_order_of_agents(learner: Learner) -> None:
     """Numbering the agents differently numbers the results differently, and nothing else."""
+    _check_kind(learner)
     features, network, X, y = _stream(learner)
     order = np.random.default_rng(1).permutation(_AGENTS)
     place = np.argsort(order)
@@ -144,6 +150,7 @@ def check_order_of_agents(learner: Learner) -> None:
 
 def check_resume(learner: Learner) -> None:
     """T rounds have the bits of T/2 rounds, a pause, and T/2 rounds: all that matters is in the state."""
+    _check_kind(learner)
     features, network, X, y = _stream(learner)
     half = _ROUNDS // 2
     for name, variant in _variants(learner):
@@ -158,6 +165,7 @@ def check_resume(learner: Learner) -> None:
 
 def check_missing_labels(learner: Learner) -> None:
     """An agent without a label predicts, mixes and speaks; a NaN never reaches the state."""
+    _check_kind(learner)
     features, network, X, y = _stream(learner)
     y = np.where(np.random.default_rng(2).uniform(size=y.shape) < 0.5, np.nan, y)
     y[:, 0] = np.nan
@@ -174,6 +182,7 @@ def check_missing_labels(learner: Learner) -> None:
 
 def check_learning(learner: Learner) -> None:
     """On an easy stream the loss falls: it ends well below that of a model that never learns, through any channel."""
+    _check_kind(learner)
     features, network, X, y = _stream(learner, rounds=600)
     never = float(learner.loss.value(np.zeros_like(y), y)[-100:].mean())
     for name, variant in _variants(learner):
@@ -186,6 +195,7 @@ def check_learning(learner: Learner) -> None:
 
 def check_engines_agree(learner: Learner) -> None:
     """Where there are compiled kernels, they give the reference's numbers, sends and bits."""
+    _check_kind(learner)
     from laconic.engine.support import supports
 
     features, network, X, y = _stream(learner)
@@ -211,6 +221,11 @@ CHECKS: tuple[Check, ...] = (
     check_learning,
     check_engines_agree,
 )
+
+
+def _check_kind(learner: object) -> None:
+    """Refuse what is no learner at all: the rules are for learners."""
+    _validate.instance("learner", learner, Learner, "a laconic Learner")
 
 
 def _variants(learner: Learner) -> Iterator[tuple[str, Learner]]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from laconic._validate import Array
+from laconic.channel import can_code, decode_row, encode_row
 from laconic.losses import Loss
 
 _ROWS, _FEATURES, _ROUNDS = 5, 16, 200
@@ -105,27 +106,52 @@ def check_censor(censor: Any) -> None:
         require(np.allclose(at_once, thresholds, rtol=1e-14), f"thresholds of {censor!r} must be those of its rounds")
 
 
-def check_quantizer(quantizer: Any) -> None:
-    """A quantizer answers row by row, always the same, in the precision it is asked in, and says what it costs."""
+def check_quantizer(quantizer: Any, n_features: int = _FEATURES) -> None:
+    """A quantizer answers row by row, always the same, in the precision it is asked in, and says what it costs.
+
+    Examples
+    --------
+    >>> import laconic as lc
+    >>> lc.checks.check_quantizer(lc.Quantizer(3))
+    """
     random = np.random.default_rng(0)
-    whole = random.normal(size=(_ROWS, _FEATURES))
+    whole = random.normal(size=(_ROWS, n_features))
     whole[2] = 0.0
     for dtype in (np.float64, np.float32):
         innovation = whole.astype(dtype)
         kept = innovation.copy()
-        said = quantizer(innovation)
+        said = coded = _code(quantizer, innovation) if can_code(quantizer) else None
+        if callable(quantizer):
+            said = quantizer(innovation)
+        assert said is not None, "a quantizer has __call__, or encode and decode"
         require(np.array_equal(kept, innovation), f"{quantizer!r} must not change what it is given")
         require(said.shape == kept.shape and said.dtype == dtype, f"{quantizer!r} must keep shape and precision")
         require(bool(np.isfinite(said).all()), f"{quantizer!r} must give finite numbers")
-        require(np.array_equal(said, quantizer(innovation)), f"{quantizer!r} must give the same answer again")
-        alone = np.concatenate([quantizer(innovation[k : k + 1]) for k in range(_ROWS)])
-        require(np.array_equal(said, alone), f"{quantizer!r} must look at each row on its own")
-        outside = np.asarray(quantizer.outside(innovation))
-        require(outside.shape == (_ROWS,), f"outside of {quantizer!r} must have one number for each row")
-        require(bool(((outside >= 0) & (outside <= _FEATURES)).all()), f"outside of {quantizer!r} must count entries")
-    bits = [quantizer.message_bits(n) for n in (_FEATURES, 2 * _FEATURES)]
-    require(all(int(b) == b for b in bits), f"message_bits of {quantizer!r} must be whole numbers")
-    require(0 < bits[0] <= bits[1], f"message_bits of {quantizer!r} must be positive and not fall with the length")
+        if callable(quantizer):
+            require(np.array_equal(said, quantizer(innovation)), f"{quantizer!r} must give the same answer again")
+            alone = np.concatenate([quantizer(innovation[k : k + 1]) for k in range(_ROWS)])
+            require(np.array_equal(said, alone), f"{quantizer!r} must look at each row on its own")
+        if coded is not None:
+            require(np.array_equal(coded, _code(quantizer, innovation)), f"{quantizer!r} must code the same again")
+            # In single precision lc.Quantizer decodes with a rounding less.
+            near = np.array_equal(said, coded) if dtype is np.float64 else np.allclose(said, coded, rtol=1e-6)
+            require(near, f"{quantizer!r} must answer what decode(encode(h)) does")
+        if hasattr(quantizer, "outside"):
+            outside = np.asarray(quantizer.outside(innovation))
+            require(outside.shape == (_ROWS,), f"outside of {quantizer!r} must have one number for each row")
+            counted = bool(((outside >= 0) & (outside <= n_features)).all())
+            require(counted, f"outside of {quantizer!r} must count entries")
+    if hasattr(quantizer, "message_bits"):
+        bits = [quantizer.message_bits(n) for n in (n_features, 2 * n_features)]
+        require(all(int(b) == b for b in bits), f"message_bits of {quantizer!r} must be whole numbers")
+        require(0 < bits[0] <= bits[1], f"message_bits of {quantizer!r} must be positive and not fall with the length")
+
+
+def _code(quantizer: Any, innovation: Array) -> Array:
+    """What each row says after a journey as bytes."""
+    n_features, dtype = innovation.shape[1], innovation.dtype
+    said = [decode_row(quantizer, encode_row(quantizer, row.copy()), n_features, dtype) for row in innovation]
+    return np.stack(said)
 
 
 def check_data_set(name: str) -> None:

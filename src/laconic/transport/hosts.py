@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, final
 
 from laconic.protocol import Agent
 from laconic.protocol.pacer import Pacer
-from laconic.transport.faults import Skew
+from laconic.transport.faults import Skew, Slow
 from laconic.transport.link import Connected, Disconnected, Event
 from laconic.transport.timeline import HostClock
 
@@ -84,7 +84,12 @@ class Host:
     ) -> None:
         self.wires, self.name, self.neighbours = wires, name, neighbours
         self.boot, self.wipe, self.work = boot, wipe, work
-        self.clock = HostClock(f for f in wires.faults if isinstance(f, Skew) and f.host == name)
+        faults = wires.faults
+        self.clock = HostClock((f.start, f.stop, f.rate) for f in faults if isinstance(f, Skew) and f.host == name)
+        # By this one work is measured: what takes a second takes longer while the host is slow.
+        self._labour = HostClock(
+            (f.start, f.stop, 1 / f.factor) for f in faults if isinstance(f, Slow) and f.host == name
+        )
         self.alive, self.starts = False, 0
         self.news: list[Event] = []
         self.published: list[tuple[str, bytes]] = []
@@ -161,7 +166,7 @@ class Host:
             self.program.feed(items, now)
         had_round = self.program.turn(now)
         if had_round:
-            self._busy_until = time + self.work * self.wires.slowness(self.name)
+            self._busy_until = self._labour.virtual(self._labour.local(time) + self.work)
         self._arrange(had_round)
 
     def _arrange(self, had_round: bool) -> None:

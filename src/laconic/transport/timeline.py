@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import heapq
+import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from typing import Any, final
 
 import numpy as np
-
-from laconic.transport.faults import Skew
 
 
 @final
@@ -60,21 +59,29 @@ class Timeline:
 
 @final
 class HostClock:
-    """A host's own clock: it agrees with virtual time until somebody makes it run too fast.
+    """A clock of a host: it agrees with virtual time except while somebody makes it run faster, or slower.
+
+    Parameters
+    ----------
+    rates : iterable of (start, stop, rate)
+        From when until when it runs ``rate`` times as fast; of those that overlap, the one farthest from 1 holds.
 
     Examples
     --------
-    >>> clock = HostClock([Skew(1.0, 2.0, "hall", rate=3.0)])
+    >>> clock = HostClock([(1.0, 2.0, 3.0)])
     >>> clock.local(0.5), clock.local(1.5), clock.local(4.0)
     (0.5, 2.5, 6.0)
     >>> clock.virtual(2.5)
     1.5
     """
 
-    def __init__(self, skews: Iterable[Skew]) -> None:
-        skews = tuple(skews)
-        self._virtual = sorted({0.0, *(s.start for s in skews), *(s.stop for s in skews)})
-        self._rates = [max([1.0, *(s.rate for s in skews if s.start <= t < s.stop)]) for t in self._virtual]
+    def __init__(self, rates: Iterable[tuple[float, float, float]]) -> None:
+        rates = tuple(rates)
+        self._virtual = sorted({0.0, *(time for start, stop, _ in rates for time in (start, stop))})
+        self._rates = []
+        for t in self._virtual:
+            holding = [1.0, *(rate for start, stop, rate in rates if start <= t < stop)]
+            self._rates.append(max(holding, key=lambda rate: abs(math.log(rate))))
         self._local = [0.0]
         for k in range(1, len(self._virtual)):
             passed = (self._virtual[k] - self._virtual[k - 1]) * self._rates[k - 1]

@@ -31,7 +31,7 @@ from laconic.transport.wires import Wires
 
 SLOT = 1.0
 PATIENCE = 6.0  # how long lockstep waits for a neighbour that is gone
-WORK = {"lockstep": 0.05, "slotted": 0.6 * SLOT}  # seconds that a round takes: a slow host misses slots
+WORK = {"lockstep": 0.1, "slotted": 0.6 * SLOT}  # seconds that a round takes: a slow host misses slots
 
 
 @final

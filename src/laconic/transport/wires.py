@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import final
 
-from laconic.transport.faults import Corruption, Crash, Delay, Drop, Duplication, Fault, Partition, Slow
+from laconic.transport.faults import Corruption, Crash, Delay, Drop, Duplication, Fault, Partition
 from laconic.transport.hosts import Host
 from laconic.transport.link import Received
 from laconic.transport.timeline import Timeline
@@ -111,9 +111,3 @@ class Wires:
             and (one in fault.inside) != (two in fault.inside)
             for fault in self.faults
         )
-
-    def slowness(self, name: str) -> float:
-        """How many times as long as usual a host takes now."""
-        now = self.timeline.now
-        slow = (f.factor for f in self.faults if isinstance(f, Slow) and f.host == name and f.start <= now < f.stop)
-        return max([1.0, *slow])

@@ -131,7 +131,7 @@ class ZenohLink:
             security.check(name)
             tls = security.settings()
             inlet = inlet or f"{site}/{name}/sample"
-            access = access_rules(site, name, self.neighbours, security.guests, inlet)
+            access = access_rules(site, name, self.neighbours, security.guests, inlet, security.revoked_names())
         self._zenoh = load_zenoh()
         self._error = self._zenoh.ZError
         self._deliver = deliver

@@ -1,17 +1,20 @@
 """Who may say what over zenoh: mutual TLS, and rules by the name in a certificate.
 
-A certificate's common name is its agent's name. Each agent takes messages and signs of life on ``<site>/NAME/...`` only
-from the link whose certificate says NAME, and gives its own only to its neighbours. All else is denied.
+A certificate's common name is its agent's name, followed by a number once one was revoked: see ``revocation``. Each
+agent takes messages and signs of life on ``<site>/NAME/...`` only from the link whose certificate says NAME, and gives
+its own only to its neighbours. All else is denied.
 """
 
 from __future__ import annotations
 
 import base64
 import datetime
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
+
+from laconic.transport.revocation import belongs, common_name, read_revoked
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -40,15 +43,18 @@ class Security:
     guests : sequence of str
         Common names of those who may feed the agent samples and read its predictions and alerts, besides whoever has
         the agent's own certificate.
+    revoked : path, optional
+        List of certificates that are no longer good; there need not be such a file.
     """
 
     ca: Path
     certificate: Path
     key: Path
     guests: Sequence[str] = ()
+    revoked: Path | None = None
 
-    def check(self, name: str) -> None:
-        """Raise a ValueError or OSError if these files cannot serve the agent ``name``."""
+    def check(self, name: str, now: datetime.datetime | None = None) -> None:
+        """Raise a ValueError or OSError if these files cannot serve the agent ``name`` at a time, or now."""
         try:
             from cryptography import x509
             from cryptography.hazmat.primitives.serialization import load_pem_private_key
@@ -65,15 +71,27 @@ class Security:
         if key.public_key() != own.public_key():
             raise ValueError(f"{self.key} is not the key of {self.certificate}.")
         names = [str(part.value) for part in own.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)]
-        if names != [name]:
+        revoked = read_revoked(self.revoked)
+        if len(names) != 1 or not belongs(names[0], name):
             raise ValueError(f"{self.certificate} is for {', '.join(names) or 'nobody'}, not for {name}.")
-        now = datetime.datetime.now(datetime.UTC)
+        if names[0] in revoked:
+            raise ValueError(f"{self.certificate} was revoked: {name} needs a new one.")
+        now = now or datetime.datetime.now(datetime.UTC)
         if own.not_valid_after_utc <= now:
             raise ValueError(f"{self.certificate} expired on {own.not_valid_after_utc:%Y-%m-%d}: renew it.")
         if own.not_valid_before_utc > now:
             raise ValueError(f"{self.certificate} is good only from {own.not_valid_before_utc:%Y-%m-%d} on.")
         if not any(_issued(own, issuer) for issuer in (*chain[1:], *authorities)):
             raise ValueError(f"{self.certificate} was not signed by {self.ca}.")
+
+    def ends(self) -> dict[Path, datetime.datetime]:
+        """When the agent's certificate ends, and the last of those of its authority."""
+        own = _certificates(self.certificate)[0].not_valid_after_utc
+        return {self.certificate: own, self.ca: max(one.not_valid_after_utc for one in _certificates(self.ca))}
+
+    def revoked_names(self) -> frozenset[str]:
+        """Common names of certificates that are no longer good."""
+        return read_revoked(self.revoked)
 
     def settings(self) -> dict[str, Any]:
         """Zenoh's settings of TLS. Contents, not paths: zenoh gives some letters of a path a meaning of their own."""
@@ -93,15 +111,22 @@ class Security:
         }
 
 
-def access_rules(site: str, name: str, neighbours: Iterable[str], guests: Iterable[str], inlet: str) -> dict[str, Any]:
-    """Zenoh's settings of access control for one agent."""
+def access_rules(
+    site: str,
+    name: str,
+    neighbours: Iterable[str],
+    guests: Iterable[str],
+    inlet: str,
+    revoked: Collection[str] = (),
+) -> dict[str, Any]:
+    """Zenoh's settings of access control for one agent, to which certificates that are ``revoked`` open nothing."""
     rules: list[dict[str, Any]] = []
     subjects: list[dict[str, Any]] = []
     policies: list[dict[str, Any]] = []
 
     def grant(whom: str, given: list[str], taken: list[str]) -> None:
         """Let ``whom`` hear the keys ``given``, and say those ``taken``; and each side ask the other for them."""
-        subjects.append({"id": whom, "cert_common_names": [whom.partition(" ")[2]]})
+        subjects.append({"id": whom, "cert_common_names": [common_name(whom.partition(" ")[2], revoked)]})
         flows = (
             ("hears", "egress", _SAY, given),
             ("asks for", "ingress", _ASK, given),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from laconic import _validate
 from laconic.data.dataset import Table
 from laconic.data.registry import Entry
 from laconic.data.synthesis import synthetic
@@ -10,6 +11,7 @@ _ROWS, _INPUTS = 10_000, 5
 
 
 def _draw(n_rows: int | None) -> Table:
+    _validate.allocatable("n_rows", n_rows or 1)
     stream = synthetic(n_rows or _ROWS, 1, _INPUTS)
     return Table(stream.X[:, 0], stream.y[:, 0], tuple(f"x{k}" for k in range(_INPUTS)), "y")
 

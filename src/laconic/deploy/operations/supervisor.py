@@ -214,7 +214,8 @@ class Supervisor:
 
     def _on_exit(self, child: _Child) -> None:
         """Note that the process of a child has ended, and start it again unless that was for good."""
-        process, child.process, child.starting = child.process, None, False
+        process, started = child.process, not child.starting
+        child.process, child.starting = None, False
         assert process is not None
         code = process.wait()
         _close(process)
@@ -229,12 +230,13 @@ class Supervisor:
             say = _log.info if code == ENDED else _log.error
             say("ended", extra={"who": child.name, "why": _FINAL[code]})
             return
-        self._restart(child, _cause(code))
+        self._restart(child, _cause(code), started)
 
-    def _restart(self, child: _Child, cause: str = "") -> None:
+    def _restart(self, child: _Child, cause: str = "", started: bool = False) -> None:
         """Start it again: at once, or after a pause if it keeps dying."""
         now = time.monotonic()
-        if now - child.since > _STEADY:
+        # One that never started, since its port is taken, say, has not lived, however long it took to load.
+        if started and now - child.since > _STEADY:
             child.deaths = 0
         pause = min(_FIRST * 2.0 ** (child.deaths - 1), _LONGEST) if child.deaths else 0.0
         child.deaths += 1

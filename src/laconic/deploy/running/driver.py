@@ -96,10 +96,9 @@ class Driver:
             kind = type(item)
             if kind is Received:
                 receive(item.data, item.sender, now)
-            elif kind is Connected:
-                pacer.connected(item.name, now)
-            elif kind is Disconnected:
-                pacer.disconnected(item.name, now)
+            elif kind is Connected or kind is Disconnected:
+                (pacer.connected if kind is Connected else pacer.disconnected)(item.name, now)
+                self._look_around()
             elif kind is int:
                 self.stopped = item
                 pacer.stop(now)
@@ -127,6 +126,7 @@ class Driver:
             info = pacer.learn(sample.x, sample.y, now, sample.time)
             if info is None and not pacer.over:
                 source.counts["dropped"] += 1
+                self._look_around()
         if info is not None:
             tally.round = info.round
             tally.took(pacer.took)

@@ -13,6 +13,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from laconic import _validate
+from laconic.deploy.running.scrapes import ScrapeServer
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
@@ -142,6 +143,9 @@ class Collector:
 class Server:
     """Serves an agent's metrics, and those of its process, over HTTP until it is closed.
 
+    Who opens connections and asks nothing, or asks and does not listen, takes neither threads nor memory, and keeps
+    nobody from being answered: see ``ScrapeServer``.
+
     Parameters
     ----------
     agent : str
@@ -152,6 +156,8 @@ class Server:
         0 for any that is free; ``port`` then tells which.
     address : str
         The machine itself alone, unless told otherwise: metrics are not secret, but nobody else's business.
+    **limits
+        Of ``ScrapeServer``.
     """
 
     def __init__(
@@ -161,24 +167,23 @@ class Server:
         counters: Callable[[], Mapping[str, Any]],
         port: int,
         address: str = "127.0.0.1",
+        **limits: Any,
     ) -> None:
         _validate.integer("port", port, least=0, most=65535)
         try:
-            from prometheus_client import start_http_server
+            from prometheus_client import make_wsgi_app
         except ImportError:
             raise ValueError("metrics need prometheus-client: install laconic[agents].") from None
         try:
-            self._server, self._thread = start_http_server(port, address, make_registry(agent, tally, counters))
+            self._server = ScrapeServer(make_wsgi_app(make_registry(agent, tally, counters)), address, port, **limits)
         except OSError as error:
-            why = error.strerror or str(error)
+            why = (error.strerror or str(error)).partition(" (while")[0]  # where is said before
             raise OSError(f"metrics cannot be served on {address}:{port}: {why[0].lower()}{why[1:]}.") from None
-        self.port = int(self._server.server_port)
+        self.port = self._server.port
 
     def close(self) -> None:
         """Close the metrics server."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        self._server.close()
 
 
 def make_registry(agent: str, tally: Tally, counters: Callable[[], Mapping[str, Any]]) -> CollectorRegistry:

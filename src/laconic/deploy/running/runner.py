@@ -31,6 +31,7 @@ from laconic.protocol.checkpoint import Misplaced
 from laconic.protocol.paces import make_pacer
 from laconic.transport.link import Event, PublicLink
 from laconic.transport.zenoh import Security, ZenohLink
+from laconic.transport.zenoh_renewal import RenewingLink
 
 _HEARTBEAT = 10.0  # seconds of silence on slots after which an agent says that it is
 
@@ -123,24 +124,22 @@ def make_agent(site: Site, name: str) -> Agent:
     )
 
 
-def open_link(site: Site, name: str, deliver: Callable[[Event], None]) -> ZenohLink:
+def open_link(site: Site, name: str, deliver: Callable[[Event], None]) -> ZenohLink | RenewingLink:
     """The agent's place on the network; news go to ``deliver``."""
-    settings = site.agent(name)
-    security = None
-    if site.security is not None:
-        assert settings.certificate is not None and settings.key is not None
-        security = Security(site.security.ca, settings.certificate, settings.key, site.security.guests)
-    source = settings.source
-    return ZenohLink(
-        name,
-        site=site.name,
-        listen=str(settings.listen),
-        neighbours={other: str(site.endpoint(other)) for other in site.neighbours(name)},
-        deliver=deliver,
-        security=security,
-        lease=site.lease,
-        inlet=source.key if isinstance(source, ZenohSettings) else None,
-    )
+    settings, source = site.agent(name), site.agent(name).source
+    options: dict[str, Any] = {
+        "site": site.name,
+        "listen": str(settings.listen),
+        "neighbours": {other: str(site.endpoint(other)) for other in site.neighbours(name)},
+        "lease": site.lease,
+        "inlet": source.key if isinstance(source, ZenohSettings) else None,
+    }
+    if site.security is None:
+        return ZenohLink(name, deliver=deliver, **options)
+    assert settings.certificate is not None and settings.key is not None
+    files = site.security
+    security = Security(files.ca, settings.certificate, settings.key, files.guests, files.revoked)
+    return RenewingLink(name, deliver=deliver, security=security, **options)
 
 
 def open_source(site: Site, name: str, link: SiteLink) -> Source:

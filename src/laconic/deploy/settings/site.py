@@ -82,6 +82,11 @@ class SecuritySettings:
         """The authority's private key, beside its certificate: needed to make certificates, never to run."""
         return self.ca.with_name(f"{self.ca.stem}-key{self.ca.suffix}")
 
+    @property
+    def revoked(self) -> Path:
+        """List of certificates that are no longer good, if there is one; agents read it again when it changes."""
+        return self.certificates / "revoked.txt"
+
 
 @final
 @dataclass(frozen=True)
