@@ -11,7 +11,7 @@ from laconic import _validate
 from laconic._validate import Array
 from laconic._worded import ArgumentError
 from laconic.channel.censor import Censor
-from laconic.channel.coder import decode_row, encode_row
+from laconic.channel.coder import can_code, decode_row, encode_row
 from laconic.channel.quantizer import Quantizer
 
 _DENSE_BITS = 32  # the paper's price of a number that is sent as it is
@@ -35,9 +35,7 @@ def _check_quantizer(quantizer: object) -> None:
     A quantizer has ``__call__(h)``, which is Q(h) row by row, and ``message_bits(n_features)``; or it has
     ``encode(h) -> bytes`` and ``decode(bytes) -> h``. A class of quantizers is none.
     """
-    on_rows = callable(quantizer) and callable(getattr(quantizer, "message_bits", None))
-    as_bytes = all(callable(getattr(quantizer, name, None)) for name in ("encode", "decode"))
-    if isinstance(quantizer, type) or not (on_rows or as_bytes):
+    if isinstance(quantizer, type) or not (_works_on_rows(quantizer) or can_code(quantizer)):
         raise ArgumentError(
             "quantizer",
             "must be a laconic.Quantizer or work like one: with __call__(h) and message_bits(n_features), or with "
