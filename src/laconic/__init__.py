@@ -23,7 +23,7 @@ from laconic._worded import ArgumentError
 from laconic.channel import Censor, Channel, Codes, Quantizer, Transmission
 from laconic.engine import Diverged, simulate, stream, sweep
 from laconic.features import RandomFeatures
-from laconic.learners import DOKL, ODKLA, QCODKLA, RFFDOKL, Learner, Local, Sample, schedules
+from laconic.learners import DOKL, ODKLA, QCODKLA, RFFDOKL, Learner, Local, Sample, WaveRLS, schedules
 from laconic.learners.schedules import Schedule
 from laconic.losses import Loss
 from laconic.network import Heard, Network
@@ -69,6 +69,7 @@ __all__ = [
     "State",
     "Trace",
     "Transmission",
+    "WaveRLS",
     "checks",
     "data",
     "learners",

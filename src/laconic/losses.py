@@ -53,6 +53,10 @@ class Loss(ABC):
         """dl/dm, zero where the label is missing."""
         return np.where(np.isnan(label), 0.0, self.derivative(margin, label)).astype(margin.dtype)
 
+    def bend(self, margin: Array, label: Array) -> Array:
+        """The second derivative of l in m; by default its bound, ``curvature``."""
+        return np.full_like(margin, self.curvature)
+
     def prox(self, a: Array, c: Array, label: Array) -> Array:
         """The slope s = l'(m, y) at the solution m = (a - s)/c, zero where the label is missing.
 
@@ -148,6 +152,11 @@ class Logistic(Loss):
         """-y / (1 + e^(y m))."""
         return np.asarray(-label * expit(-label * margin))
 
+    def bend(self, margin: Array, label: Array) -> Array:
+        """p (1 - p), p = 1/(1 + e^m), whatever the label."""
+        p = expit(-margin)
+        return np.asarray(p * (1 - p))
+
     def prox(self, a: Array, c: Array, label: Array) -> Array:
         """Newton in u = y m on c u - y a - 1/(1 + e^u) = 0, kept inside the bracket [ya/c, (ya + 1)/c]."""
         y = np.where(np.isnan(label), 1.0, label)
@@ -186,6 +195,32 @@ class Hinge(Loss):
     def prox(self, a: Array, c: Array, label: Array) -> Array:
         """y s = clip(y a - c, -1, 0)."""
         return np.where(np.isnan(label), 0.0, label * np.clip(label * a - c, -1.0, 0.0))
+
+
+@register
+@final
+class SquaredHinge(Loss):
+    """max(0, 1 - y m)^2, y in {-1, +1}: least squares of those that violate the margin."""
+
+    name = kernel = "squared-hinge"
+    binary = True
+    curvature = 2.0
+
+    def value(self, margin: Array, label: Array) -> Array:
+        """max(0, 1 - y m)^2."""
+        return np.maximum(0.0, 1 - label * margin) ** 2
+
+    def derivative(self, margin: Array, label: Array) -> Array:
+        """-2 y max(0, 1 - y m)."""
+        return -2 * label * np.maximum(0.0, 1 - label * margin)
+
+    def bend(self, margin: Array, label: Array) -> Array:
+        """2 inside the margin, 0 at and beyond it."""
+        return np.where(label * margin < 1, 2.0, 0.0)
+
+    def prox(self, a: Array, c: Array, label: Array) -> Array:
+        """y s = -2 max(0, c - y a)/(c + 2)."""
+        return np.where(np.isnan(label), 0.0, -2 * label * np.maximum(0.0, c - label * a) / (c + 2))
 
 
 def expit(x: Array) -> Array:

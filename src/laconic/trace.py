@@ -16,6 +16,7 @@ import numpy as np
 from laconic import _extras, _late, _tracefile, _validate, losses
 from laconic._validate import Array
 from laconic._worded import ArgumentError
+from laconic.waves import records
 
 if TYPE_CHECKING:
     import polars as pl
@@ -127,7 +128,27 @@ class Trace:
     @property
     def link_bits(self) -> Array:
         """Bits over all links, (T, N): each broadcast once for every neighbour that hears it."""
+        if "link_bits" in self.info:  # of a learner that addresses its messages
+            return np.asarray(self.info["link_bits"])
         return self.bits * self.degrees
+
+    @property
+    def waves(self) -> Array:
+        """The waves of a run with ``WaveRLS``, a record each: number, when, root, depth, terms, bits, trust.
+
+        ``when`` is the round after which it started, ``depth`` the height of the tree, ``terms`` and ``bits`` are those
+        of all its messages together, relays included, and ``trust`` is by how much the root divided its step. A wave of
+        which these rounds hold only a part has that part's bits. Other learners have none.
+
+        Examples
+        --------
+        >>> import numpy as np, laconic as lc
+        >>> X = np.random.default_rng(0).uniform(size=(60, 3, 1))
+        >>> features = lc.RandomFeatures.gaussian(n_inputs=1, n_frequencies=5)
+        >>> lc.simulate(lc.WaveRLS(), features, lc.Network.path(3), X, X[..., 0]).waves["when"]
+        array([ 1,  4,  7, 11, 17, 26, 39, 59])
+        """
+        return records.records(self.info, self.bits)
 
     @property
     def seconds(self) -> float:

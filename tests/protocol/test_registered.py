@@ -6,11 +6,15 @@ from conftest import NETWORKS, make_stream
 
 import laconic as lc
 from laconic.engine.support import supports
+from laconic.learners import Speech
 from laconic.testing import checks
 from laconic.transport.virtual import VirtualNetwork
 
+# Agents do not carry the messages of a learner that has its own, yet.
+CARRIED = [name for name, learner in checks.every_learner().items() if learner.speech is not Speech.OWN]
 
-@pytest.mark.parametrize("name", checks.every_learner())
+
+@pytest.mark.parametrize("name", CARRIED)
 @pytest.mark.parametrize("loss", lc.losses.LOSSES)
 def test_every_registered_learner_has_the_simulators_bits(name, loss, features):
     learner, network = checks.every_learner(loss)[name], NETWORKS["random"]

@@ -9,7 +9,7 @@ from laconic._worded import Argument, Setting, Worded
 from laconic.engine.chunk import Engine
 from laconic.engine.log import Log
 from laconic.features import RandomFeatures
-from laconic.learners import Learner
+from laconic.learners import Learner, Speech
 from laconic.network import Network
 from laconic.trace import Trace
 
@@ -28,6 +28,8 @@ def make_trace(
     """What the run left, with everything needed to tell what it was."""
     columns = log.columns(network.n_agents, dtype)
     outside = columns.pop("outside")
+    if learner.speech is Speech.OWN:  # of a run without rounds, too, it must be known how long its messages were
+        columns.setdefault("message_sizes", np.zeros(outside.shape, dtype=np.int64))
     info = {name[5:]: columns.pop(name) for name in list(columns) if name.startswith("info.")}
     about = {
         "name": learner.name,
@@ -36,7 +38,7 @@ def make_trace(
         "regularization": learner.regularization,
         "features": repr(features),
         "network": repr(network),
-        "message_bits": learner.channel.message_bits(features.n_features) if learner.channel else 0,
+        "message_bits": message_bits(learner, features.n_features),
         "energy_before": engine.energy_before,
         "engine": engine.name,
         "dtype": dtype,
@@ -50,6 +52,13 @@ def make_trace(
         info=info,
         **columns,
     )
+
+
+def message_bits(learner: Learner, n_features: int) -> int | None:
+    """Bits of one message, 0 of a learner that sends none; None where each has a length of its own."""
+    if learner.speech is Speech.OWN:
+        return None
+    return learner.channel.message_bits(n_features) if learner.channel else 0
 
 
 def bad_input(round: int, agent: int, entries: Array) -> ValueError:

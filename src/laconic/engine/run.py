@@ -15,7 +15,7 @@ from laconic.engine.outcome import advice, attach, bad_input, make_trace
 from laconic.engine.samples import Blocks, Samples
 from laconic.engine.support import compiles
 from laconic.features import RandomFeatures
-from laconic.learners import Learner
+from laconic.learners import Learner, Speech
 from laconic.network import Network
 from laconic.trace import State, Trace
 
@@ -165,12 +165,29 @@ def make_engine(
         _validate.instance(name, value, kind, f"a laconic {kind.__name__}")
     _validate.choice("engine", engine, ("auto", "compiled", "reference"))
     _validate.choice("dtype", dtype, ("float64", "float32"))
+    if learner.speech is Speech.OWN:
+        return _waving(learner, features, network, engine, dtype, state, collective)
     from laconic.engine.reference import Reference
 
     if engine == "compiled" or (engine == "auto" and compiles(learner)):
         Compiled = _extras.need("laconic.engine.compiled", "the compiled engine").Compiled
         return Compiled(learner, features, network, dtype, state, collective)
     return Reference(learner, features, network, dtype, state, collective)
+
+
+def _waving(
+    learner: Learner,
+    features: RandomFeatures,
+    network: Network,
+    engine: str,
+    dtype: str,
+    state: State | None,
+    collective: bool,
+) -> Engine:
+    """The engine of a learner that has messages of its own."""
+    from laconic.engine.waving import Waving
+
+    return Waving(learner, features, network, dtype, state, collective)
 
 
 @contextmanager

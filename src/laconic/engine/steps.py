@@ -17,8 +17,8 @@ from laconic.engine.vectors import jit, load, splat, store, width_of
 # A call passes some seventy numbers for its arrays: worth a tenth of a round of five agents, so there is none.
 ladder = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)
 
-SQUARED, LOGISTIC, HINGE = range(3)
-LOSSES = {"squared": SQUARED, "logistic": LOGISTIC, "hinge": HINGE}
+SQUARED, LOGISTIC, HINGE, SQUARED_HINGE = range(4)
+LOSSES = {"squared": SQUARED, "logistic": LOGISTIC, "hinge": HINGE, "squared-hinge": SQUARED_HINGE}
 
 LINEARIZED, PROXIMAL, COMBINE_THEN_ADAPT, ADAPT_THEN_COMBINE, LOCAL = range(5)
 STEPS = {
@@ -44,6 +44,8 @@ def slope_of(loss, margin, label):
         return 2.0 * (margin - label)
     if loss == LOGISTIC:
         return -label / (1.0 + math.exp(label * margin))
+    if loss == SQUARED_HINGE:
+        return -2.0 * label * max(0.0, 1.0 - label * margin)
     return -label if label * margin < 1.0 else 0.0
 
 
@@ -54,6 +56,8 @@ def value_of(loss, margin, label):
         return (margin - label) ** 2
     if loss == LOGISTIC:
         return max(0.0, -label * margin) + math.log1p(math.exp(-abs(label * margin)))
+    if loss == SQUARED_HINGE:
+        return max(0.0, 1.0 - label * margin) ** 2
     return max(0.0, 1.0 - label * margin)
 
 
@@ -66,6 +70,8 @@ def proximal_slope(loss, a, c, label):
         return 2.0 * (a - c * label) / (c + 2.0)
     if loss == HINGE:
         return label * min(0.0, max(-1.0, label * a - c))
+    if loss == SQUARED_HINGE:
+        return -2.0 * label * max(0.0, c - label * a) / (c + 2.0)
     # Logistic. With u = y m the equation is c u - y a - 1/(1 + e^u) = 0, increasing in u, its root in [ya/c, (ya+1)/c].
     target = label * a
     low, high = target / c, (target + 1.0) / c

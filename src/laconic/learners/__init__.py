@@ -6,8 +6,9 @@ from laconic.learners.local import Local
 from laconic.learners.odkla import ODKLA, QCODKLA
 from laconic.learners.registry import every, get, normalise, register, unregister, written
 from laconic.learners.rffdokl import RFFDOKL
+from laconic.learners.wave import WaveRLS
 
-for _learner in (ODKLA, QCODKLA, DOKL, RFFDOKL, Local):
+for _learner in (ODKLA, QCODKLA, DOKL, RFFDOKL, Local, WaveRLS):
     register(_learner)
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Local",
     "Sample",
     "Speech",
+    "WaveRLS",
     "every",
     "get",
     "normalise",

@@ -15,7 +15,8 @@ steps, kernel, advice. Nobody asks of what class it is.
 
 How a learner speaks is its ``speech``. ``BROADCAST``: its channel carries its model to all neighbours, as above.
 ``NEVER``: it has no channel. ``OWN``: it has messages of its own instead of a broadcast model, and no channel either.
-Nothing carries such messages yet; there is room for them here so that "has no channel" need not mean "is silent".
+Its ``rule`` says which: the engine then runs a node of ``laconic.waves`` for each agent, and ``step`` is what an agent
+does in a round without messages.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from laconic.channel import Channel
 from laconic.learners import parameters
 from laconic.learners.schedules import Constant, Schedule
 from laconic.network import Heard, Network
+from laconic.waves import Rule
 
 
 class Sample(NamedTuple):
@@ -136,6 +138,10 @@ class Learner(ABC):
     def kernel(self) -> Kernel | None:
         """The compiled step that computes what ``step`` and ``hear`` do; None if there is none."""
         return None
+
+    def rule(self) -> Rule:
+        """The rule of its waves, of a learner that has messages of its own."""
+        raise NotImplementedError(f"{type(self).__name__} has no messages of its own.")
 
     def advice(self) -> str:
         """What to change when a run diverges."""

@@ -20,7 +20,7 @@ from laconic._worded import Argument, Worded
 from laconic.engine import Diverged
 from laconic.engine.endings import BAD_INPUT, DIVERGED
 from laconic.features import RandomFeatures
-from laconic.learners import Learner
+from laconic.learners import Learner, Speech
 from laconic.protocol.arguments import bad_sample, check_name, check_neighbours, read_label
 from laconic.protocol.checkpoint import AgentState, load_checkpoint, write_checkpoint
 from laconic.protocol.dialogue import Alert, Dialogue, Message
@@ -146,6 +146,8 @@ class Agent:
             raise ValueError(f"features must be laconic.RandomFeatures, got {type(features).__name__}.")
         if not isinstance(learner, Learner):
             raise ValueError(f"learner must be a laconic.Learner, got {type(learner).__name__}.")
+        if learner.speech is Speech.OWN:
+            raise ValueError(f"learner must speak through a channel: agents do not run {learner.name} yet.")
         n_agents = _validate.integer("n_agents", n_agents, least=1 + len(degrees))
         self.features, self.learner = features, learner
         self.clock = _validate.choice("clock", clock, (LOCKSTEP, SLOTTED))

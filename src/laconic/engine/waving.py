@@ -1,0 +1,154 @@
+"""The reference engine of learners that run waves: a node of ``laconic.waves`` for each agent, one hop a round.
+
+In round t every node predicts and learns its sample. When t rounds are over, what was sent when t-1 were arrives, and
+every node is asked what it has to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from laconic._validate import Array
+from laconic._worded import ArgumentError
+from laconic.engine.chunk import Chunk
+from laconic.engine.endings import DIVERGENCE
+from laconic.features import RandomFeatures
+from laconic.learners import Learner
+from laconic.network import Network
+from laconic.trace import State
+from laconic.waves import Message, Node, make_node, places, records, saving
+
+
+class Waving:
+    """Runs chunks of rounds, one after the other, from a first or a given state."""
+
+    name = "reference"
+
+    def __init__(
+        self,
+        learner: Learner,
+        features: RandomFeatures,
+        network: Network,
+        dtype: str = "float64",
+        state: State | None = None,
+        collective: bool = False,
+    ) -> None:
+        self.learner, self.features, self.network = learner, features, network
+        self.dtype, self._collective = np.dtype(dtype), collective
+        self.places = places(network)
+        self.nodes = self.make_nodes()
+        self._mail: list[tuple[int, Message]] = []
+        self.round = 0
+        if state is not None:
+            self.round, self._mail = state.round, saving.restore_tree(self.nodes, self._checked(state))
+        self.energy_before = float((self._weights() ** 2).sum())
+        self._largest = float(np.sqrt(self.energy_before))
+
+    def make_nodes(self) -> list[Node]:
+        """A node for each place; each of them knows only what it has heard."""
+        rule = self.learner.rule()
+        return [make_node(rule, place, self.features.n_features) for place in self.places]
+
+    def _checked(self, state: State) -> Mapping[str, Array]:
+        """The arrays of a state, if they can be those of this learner, network and feature map."""
+        if not isinstance(state, State):
+            raise ArgumentError("state", f"must be the state of a trace, got {type(state).__name__}.")
+        fresh = saving.tree_rows(self.nodes, [])
+        if set(state.learner) != set(fresh):
+            raise ArgumentError("state", f"comes from another learner: it holds {sorted(state.learner)}.")
+        for name in ("weights", "spread", "theta", "link", "wave"):
+            if np.shape(state.learner[name]) != fresh[name].shape:
+                shape = np.shape(state.learner[name])
+                raise ArgumentError("state", f"comes from another network or feature map: its {name} are {shape}.")
+        return state.learner
+
+    def __reduce__(self) -> Any:
+        parts = (self.learner, self.features, self.network, self.dtype.name, self.state(), self._collective)
+        return type(self), parts, (self.energy_before, self._largest)
+
+    def __setstate__(self, kept: tuple[float, float]) -> None:
+        self.energy_before, self._largest = kept
+
+    def state(self) -> State:
+        """Copies of all that the next round needs; what everybody is told is the model theta that all share."""
+        rows = saving.tree_rows(self.nodes, self._mail)
+        return State(self.round, rows, rows["theta"].copy())
+
+    def _weights(self) -> Array:
+        return np.array([node.weights for node in self.nodes])
+
+    def advance(self, X: Array, y: Array, mapped: bool = False) -> Chunk:
+        """Run the rounds of ``X`` (T, N, d), or of features (T, N, 2L) if ``mapped``, with labels ``y`` (T, N)."""
+        columns: dict[str, list[Any]] = {}
+        ending, agent, finished = None, 0, 0
+        samples, labels = (array.astype(self.dtype, copy=False).astype(np.float64) for array in (X, y))
+        for x, label in zip(samples, labels, strict=True):
+            if not np.isfinite(x).all():
+                ending, agent = "bad input", int(np.argmax(~np.isfinite(x).all(axis=1)))
+                break
+            phi = x[:, : self.features.n_features] if mapped else self.features(x)
+            row, agent = self._round(phi, label)
+            if row is None:
+                ending = "diverged"
+                break
+            for name, value in row.items():
+                columns.setdefault(name, []).append(value)
+            finished += 1
+        stacked = {name: np.array(values) for name, values in columns.items()}
+        if finished:
+            stacked["predictions"] = stacked["predictions"].astype(self.dtype)
+        return Chunk(stacked, finished, ending, agent)
+
+    def _round(self, phi: Array, label: Array) -> tuple[dict[str, Any] | None, int]:
+        """One round: what there is to record, or None and the agent whose prediction left all bounds."""
+        before = self._weights()
+        predictions = (before * phi).sum(axis=1)
+        beyond = ~(np.abs(predictions) <= DIVERGENCE * self._largest)
+        if beyond.any():
+            return None, int(np.argmax(beyond))
+        self._largest = float(np.nanmax([self._largest, *np.abs(label)]))
+        row: dict[str, Any] = {}
+        if self._collective:
+            row |= score_collectively(self.learner, before, phi, label)
+        for node, features, y in zip(self.nodes, phi, label.tolist(), strict=True):
+            node.learn(features, y)
+        self.round += 1
+        row |= self.talk(self.round)
+        weights = self._weights()
+        energy = float((weights**2).sum())
+        if not np.isfinite(energy):
+            self.round -= 1
+            return None, 0
+        return row | {
+            "predictions": predictions,
+            "outside": np.zeros(len(label), dtype=np.int32),
+            "consensus_error": float(np.linalg.norm(weights - weights.mean(axis=0))),
+            "energy": energy,
+            "replica_error": float(np.linalg.norm(weights - [node.common.theta for node in self.nodes])),
+        }, 0
+
+    def talk(self, t: int) -> dict[str, Any]:
+        """What happens when ``t`` rounds are over: what was sent arrives, and more is sent."""
+        for sender, message in self._mail:
+            for receiver in message.to:
+                self.nodes[receiver].receive(sender, message.data)
+            if message.to == (self.places[sender].parent,):
+                self.nodes[sender].acknowledged()
+        self._mail = [(agent, message) for agent, node in enumerate(self.nodes) for message in node.tick(t)]
+        return records.spoken(self._mail, self.nodes)
+
+
+def score_collectively(learner: Learner, weights: Array, phi: Array, label: Array) -> dict[str, Array]:
+    """Every agent's model on every agent's sample."""
+    scored = ~np.isnan(label)
+    if not scored.any():
+        nothing = np.full(len(label), np.nan)
+        return {"collective_square": nothing, "collective_loss": nothing}
+    margins = (weights @ phi.T)[:, scored]
+    return {
+        "collective_square": ((margins - label[scored]) ** 2).mean(axis=1),
+        "collective_loss": learner.loss.value(margins, label[scored]).mean(axis=1),
+    }

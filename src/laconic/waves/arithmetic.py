@@ -1,0 +1,102 @@
+"""The arithmetic that two agents must share: + - * / sqrt, every entry in one written order, nothing fused.
+
+There is no BLAS here and no library of linear algebra, whose sums run in an order of their own. A compiled version that
+keeps the order of each entry gives the same bits: ``laconic.engine.wave_kernels`` has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from laconic._validate import Array
+from laconic.waves.message import Term, on_grid
+
+
+class Arithmetic:
+    """The shared operations in NumPy; a compiled subclass replaces them one by one."""
+
+    def thickened(self, information: Array, n: float, thick: float) -> Array:
+        """n C + thick I."""
+        total = n * information
+        total[np.diag_indices_from(total)] += thick
+        return total
+
+    def cholesky(self, matrix: Array, least: float) -> tuple[Array, bool]:
+        """Lower L with L L' = ``matrix``, a pivot under ``least`` raised to it; and whether one was.
+
+        Right-looking: entry (i, j) is h_ij - l_i0 l_j0 - l_i1 l_j1 - ..., from left to right.
+        """
+        left, lower, raised = matrix.copy(), np.zeros_like(matrix), False
+        for j in range(len(left)):
+            pivot = left[j, j]
+            if not pivot >= least:
+                pivot, raised = least, True
+            lower[j, j] = np.sqrt(pivot)
+            lower[j + 1 :, j] = left[j + 1 :, j] / lower[j, j]
+            column = lower[j + 1 :, j]
+            left[j + 1 :, j + 1 :] -= column[:, None] * column[None, :]
+        return lower, raised
+
+    def spread(self, lower: Array, step: int, codes: Array) -> Array:
+        """L (k s): each entry the sum l_i0 x_0 + l_i1 x_1 + ... over all D columns, from left to right."""
+        scaled = codes.astype(np.float64) * on_grid(step)
+        return np.add.accumulate(lower.T * scaled[:, None], axis=0)[-1].copy()
+
+    def raised(self, base: Array, lower: Array, terms: Sequence[Term], n: float) -> Array:
+        """B + (1/n) sum sign (L k s)(L k s)', the terms added up from the first to the last."""
+        if not terms or not n > 0:
+            return base
+        total = np.zeros_like(base)
+        for term in terms:
+            column = self.spread(lower, term.step, term.codes)
+            total += term.sign * (column[:, None] * column[None, :])
+        return base + total / n
+
+    def back(self, lower: Array, step: int, codes: Array) -> Array:
+        """L'^-1 (k s), from the last entry to the first."""
+        solution = codes.astype(np.float64) * on_grid(step)
+        for j in range(len(solution) - 1, -1, -1):
+            solution[j] /= lower[j, j]
+            solution[:j] -= lower[j, :j] * solution[j]
+        return solution
+
+    def square(self, step: int, codes: Array) -> float:
+        """|k s|^2, from the first entry to the last."""
+        scaled = codes.astype(np.float64) * on_grid(step)
+        return float(np.add.accumulate(scaled * scaled)[-1])
+
+    # What a sender alone decides: any method is right. ------------------------------------------------------------
+
+    def whitened(self, lower: Array, symmetric: Array) -> Array:
+        """L^-1 X L'^-1."""
+        half = np.linalg.solve(lower, symmetric)
+        whole = np.linalg.solve(lower, half.T)
+        return 0.5 * (whole + whole.T)
+
+    def forward(self, lower: Array, vector: Array) -> Array:
+        """L^-1 x."""
+        return np.linalg.solve(lower, vector)
+
+    def inverse(self, lower: Array) -> Array:
+        """(L L')^-1, symmetric to the bit."""
+        rows = np.linalg.solve(lower, np.eye(len(lower)))
+        product = rows.T @ rows
+        return 0.5 * (product + product.T)
+
+    def largest(self, symmetric: Array) -> tuple[float, Array]:
+        """The eigenvalue of largest magnitude, and its eigenvector, whose entries add up to something positive."""
+        values, vectors = np.linalg.eigh(symmetric)
+        k = 0 if -values[0] > values[-1] else -1
+        return float(values[k]), _upright(vectors[:, k])
+
+    def least(self, symmetric: Array) -> tuple[float, Array]:
+        """The least eigenvalue, and its eigenvector."""
+        values, vectors = np.linalg.eigh(symmetric)
+        return float(values[0]), _upright(vectors[:, 0])
+
+
+def _upright(vector: Array) -> Array:
+    """``vector`` or its opposite: a term is the same with either, so let the choice not be a library's."""
+    return -vector if vector.sum() < 0 else vector

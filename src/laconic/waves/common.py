@@ -1,0 +1,92 @@
+"""What everybody knows, equal to the bit: C, theta, the last step d, and e; made of what came down, of nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from laconic._validate import Array
+from laconic.waves.arithmetic import Arithmetic
+from laconic.waves.message import Said, Term, on_grid
+from laconic.waves.rule import Rule
+
+
+class Common:
+    """The common state after a wave; it never changes, ``after`` gives the next.
+
+    Nodes that start from the very same object share what follows from it, which saves a simulator the work of all but
+    one; nodes that start from objects of their own each make it of the bytes that they have heard.
+
+    Attributes
+    ----------
+    information : array (D, D)
+        C, the mean information of a sample.
+    theta, step : array (D,)
+        The common model, and its last change d.
+    energy : float
+        e = |k s|^2 / n of that change.
+    """
+
+    def __init__(
+        self, rule: Rule, arithmetic: Arithmetic, information: Array, theta: Array, step: Array, energy: float
+    ) -> None:
+        self.rule, self.arithmetic = rule, arithmetic
+        self.information, self.theta, self.step, self.energy = information, theta, step, energy
+        self._whiteners: dict[float, tuple[Array, bool]] = {}
+        self._inverses: dict[float, Array] = {}
+        self._following: dict[bytes, Common] = {}
+
+    @classmethod
+    def first(cls, rule: Rule, arithmetic: Arithmetic, n_features: int) -> Common:
+        """All zero."""
+        nothing = np.zeros(n_features)
+        return cls(rule, arithmetic, np.zeros((n_features, n_features)), nothing, nothing, 0.0)
+
+    def whitener(self, n: float) -> tuple[Array, bool]:
+        """chol(n C + thick(n) I, thick(n)), and whether a pivot was raised."""
+        if n not in self._whiteners:
+            thick = self.rule.thick(n)
+            thickened = self.arithmetic.thickened(self.information, n, thick)
+            self._whiteners[n] = self.arithmetic.cholesky(thickened, thick)
+        return self._whiteners[n]
+
+    def inverse(self, n: float) -> Array:
+        """(L L')^-1 of that factor: what an agent adopts as its P."""
+        if n not in self._inverses:
+            self._inverses[n] = self.arithmetic.inverse(self.whitener(n)[0])
+        return self._inverses[n]
+
+    def revised(self, n: float, terms: Sequence[Term], lift: int | None) -> Common:
+        """C + (1/n) sum sign (L k s)(L k s)', L = chol(n C + thick(n) I, thick(n)); C + lift I where there is one."""
+        information = self.information
+        if terms:
+            information = self.arithmetic.raised(information, self.whitener(n)[0], terms, n)
+        if lift is not None:
+            information = information.copy()
+            information[np.diag_indices_from(information)] += on_grid(lift)
+        return Common(self.rule, self.arithmetic, information, self.theta, self.step, self.energy)
+
+    def moved(self, n: float, step: int, codes: Array) -> Common:
+        """d = L'^-1 k s; theta + d; e = |k s|^2 / n."""
+        change = self.arithmetic.back(self.whitener(n)[0], step, codes)
+        energy = self.arithmetic.square(step, codes) / n if n > 0 else 0.0
+        made = Common(self.rule, self.arithmetic, self.information, self.theta + change, change, energy)
+        made._whiteners, made._inverses = self._whiteners, self._inverses
+        return made
+
+    def after(self, data: bytes, said: Said) -> Common:
+        """The common state after a message came down; ``said`` is what ``data`` says."""
+        if data not in self._following:
+            following = self.revised(said.n, said.terms, said.lift).moved(said.n, said.step, said.codes)
+            self._following = {data: following}
+        return self._following[data]
+
+    def parts(self) -> dict[str, Array]:
+        """All of it as arrays, for a state that can be saved."""
+        return {
+            "information": self.information,
+            "theta": self.theta,
+            "step": self.step,
+            "energy": np.array(self.energy),
+        }

@@ -1,0 +1,292 @@
+"""One agent's whole part in the waves: samples, times and bytes go in; predictions and bytes come out.
+
+A node knows its rule and its place in the tree, and nothing of simulators, sockets or clocks.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from laconic._validate import Array
+from laconic.waves.common import Common
+from laconic.waves.describing import describe, describe_change, lift_low, quantized
+from laconic.waves.message import SWEEP, Said, decode, encode, numbered
+from laconic.waves.own import Own
+from laconic.waves.rule import SWEEP_HEIGHT, Rule
+from laconic.waves.tree import Place
+
+_LEAST_SQUARE = 1e-12
+
+
+class Message(NamedTuple):
+    """What a node sends: to whom, the bytes, their length in bits, how many terms they hold; wave number and start."""
+
+    to: tuple[int, ...]
+    data: bytes
+    bits: int
+    n_terms: int
+    wave: int
+    start: int
+
+
+class Link(NamedTuple):
+    """What a child and its parent both know of the child's subtree, equal to the bit: U_i and n_i."""
+
+    information: Array
+    n: float
+
+
+class Told(NamedTuple):
+    """The rest of a message up, good for one wave: R, q, v."""
+
+    moments: Array
+    square: float
+    bend: float
+
+
+class Above(NamedTuple):
+    """What a sweep brought from the path to the root: n_p, S_p, r_p, q_p."""
+
+    n: float
+    information: Array
+    moments: Array
+    square: float
+
+
+class Sum(NamedTuple):
+    """An agent's own data and its subtree's: n, S, r, q, v."""
+
+    n: float
+    information: Array
+    moments: Array
+    square: float
+    bend: float
+
+
+class Node:
+    """The state machine of one agent.
+
+    ``learn`` a sample in every round. When t rounds are over, ``receive`` what neighbours sent when t-1 were, tell the
+    sender (``acknowledged``), then ``tick(t)``, which returns what is to be sent.
+
+    Attributes
+    ----------
+    own, common
+        Its own data and model; what everybody knows.
+    wave, start : int
+        The number of the wave that is due or under way, from 1, and when it starts, in finished rounds.
+    link : Link or None
+        U_i and n_i, as its parent has them.
+    links : dict
+        Those of its children.
+    trust : float
+        Of the root: how much more a step is damped than the information alone would ask for.
+    """
+
+    def __init__(self, rule: Rule, place: Place, own: Own, common: Common) -> None:
+        self.rule, self.place, self.own, self.common = rule, place, own, common
+        self.arithmetic, self.n_features = common.arithmetic, len(common.theta)
+        self.wave, self.start, self.trust = 1, rule.first, 1.0
+        self.adopted = 0
+        self.link: Link | None = None
+        self.links: dict[int, Link] = {}
+        self.told: Told | None = None
+        self.heard: dict[int, Told] = {}
+        self.above: Above | None = None
+        self.pending: bytes | None = None
+        self.relay: Message | None = None
+
+    @property
+    def weights(self) -> Array:
+        """The model w that predicts."""
+        return self.own.weights
+
+    def learn(self, phi: Array, label: float) -> float:
+        """A round's sample: returns the prediction that was made before learning from it."""
+        return self.own.learn(phi, label)
+
+    # Messages in --------------------------------------------------------------------------------------------------
+
+    def receive(self, sender: int, data: bytes) -> bool:
+        """Take in a message; False if it is of another wave. ValueError if it is no message."""
+        down = sender == self.place.parent
+        if not down and sender not in self.place.children:
+            raise ValueError(f"agent {self.place.agent} has no neighbour {sender} in the tree")
+        said, bits = decode(data, self.n_features, down=down)
+        if down and said.wave == SWEEP:
+            return self._hear_sweep(said)
+        if said.wave != numbered(self.wave):
+            return False
+        if down:
+            if self.place.children:
+                self.relay = Message(self.place.children, data, bits, len(said.terms), self.wave, self.start)
+            self._adopt(self.common.after(data, said), said.n)
+        else:
+            self._hear_up(sender, said)
+        return True
+
+    def acknowledged(self) -> None:
+        """The parent has heard what was last said to it: both ends know U_i, n_i from now on."""
+        if self.pending is not None:
+            said, _ = decode(self.pending, self.n_features, down=False)
+            self.link, self.told = self._understood(self.link, said)
+            self.pending = None
+
+    def _hear_up(self, child: int, said: Said) -> None:
+        self.links[child], self.heard[child] = self._understood(self.links.get(child), said)
+        if len(self.heard) == len(self.place.children):
+            self._fuse()
+
+    def _understood(self, link: Link | None, said: Said) -> tuple[Link, Told]:
+        """U_i = B + (1/n) sum sign (L k s)(L k s)', n_i = n; R_i = L k s. B = U_i, or C the first time."""
+        base = self.common.information if link is None else link.information
+        lower, _ = self.common.whitener(self.carried)
+        information = self.arithmetic.raised(base, lower, said.terms, said.n)
+        moments = self.arithmetic.spread(lower, said.step, said.codes)
+        return Link(information, said.n), Told(moments, said.q, said.v)
+
+    def _hear_sweep(self, said: Said) -> bool:
+        if self.wave > 1 or self.adopted:
+            return False
+        lower, _ = self.common.whitener(self.carried)
+        nothing = np.zeros((self.n_features, self.n_features))
+        mean = self.arithmetic.raised(nothing, lower, said.terms, said.n)
+        moments = self.arithmetic.spread(lower, said.step, said.codes)
+        self.above = Above(said.n, said.n * mean, moments, said.q)
+        self._fuse()
+        return True
+
+    # Messages out -------------------------------------------------------------------------------------------------
+
+    def tick(self, t: int) -> list[Message]:
+        """What is to be said when ``t`` rounds are over."""
+        if self.place.n_agents == 1:
+            return []
+        said = []
+        if self.relay is not None:
+            said.append(self.relay)
+            self.relay = None
+        height, depth = self.place.height, self.place.depth
+        sweeping = height >= SWEEP_HEIGHT and self.wave == 1 and bool(self.place.children)
+        if sweeping and t == self.start + depth:
+            said.append(self._sweep())
+        if t == self.start + height - depth:
+            said.append(self._up() if self.place.parent is not None else self._decide())
+        return said
+
+    @property
+    def carried(self) -> float:
+        """n^ of the wave that is due or under way."""
+        return self.rule.carried(self.start, self.place.census)
+
+    def gather(self) -> Sum:
+        """Step 1 of *Up*: own data, and of the children all for n and S, those heard in this wave for r, q and v."""
+        own, theta, d = self.own, self.common.theta, self.common.step
+        n, S = own.count, own.information.copy()
+        for child in self.place.children:
+            if child in self.links:
+                n += self.links[child].n
+                S += self.links[child].n * self.links[child].information
+        at_theta = own.information @ theta
+        r = own.moments - at_theta
+        q = max(_LEAST_SQUARE, own.square - 2 * float(own.moments @ theta) + float(theta @ at_theta))
+        v = max(0.0, float(d @ own.information @ d))
+        for child in self.place.children:
+            if child in self.heard:
+                r = r + self.heard[child].moments
+                q, v = q + self.heard[child].square, v + self.heard[child].bend
+        return Sum(float(np.float32(n)), S, r, q, v)
+
+    def _up(self) -> Message:
+        """Steps 1 to 3 of *Up*."""
+        total = self.gather()
+        self.own.mark()
+        tau = self.rule.looseness(self.place.n_agents, self.place.inner) if self.place.children else 1.0
+        base = self.common.information if self.link is None else self.link.information
+        message = self._coded((self.place.parent or 0,), numbered(self.wave), total, base, tau)
+        self.pending = message.data
+        return message
+
+    def _sweep(self) -> Message:
+        """*Sweep*: own data and what came from above, on to the children."""
+        own = self.own
+        above = self.above or Above(0.0, np.zeros_like(own.information), np.zeros(self.n_features), 0.0)
+        n = float(np.float32(own.count + above.n))
+        total = Sum(n, own.information + above.information, own.moments + above.moments, own.square + above.square, 0.0)
+        return self._coded(self.place.children, SWEEP, total, np.zeros_like(own.information), 1.0)
+
+    def _coded(self, to: tuple[int, ...], wave: int, total: Sum, base: Array, tau: float) -> Message:
+        """Terms of the change from n B to S, and the vector, both whitened by what everybody knows."""
+        rule, carried = self.rule, self.carried
+        sigma = math.sqrt(max(self.own.count, 1.0) / carried)
+        lower, _ = self.common.whitener(carried)
+        change = self.arithmetic.whitened(lower, total.information - total.n * base)
+        nu = rule.fineness(self.n_features)
+        terms = describe(self.arithmetic, change, tau * rule.kappa * sigma, nu, rule.most) if total.n > 0 else []
+        vector = self.arithmetic.forward(lower, total.moments)
+        step, codes = quantized(vector, rule.delta * sigma * _root_mean(total))
+        said = Said(wave, False, total.n, total.square, total.bend, tuple(terms), step, codes)
+        return Message(to, *encode(said), len(terms), self.wave, self.start)
+
+    def _decide(self) -> Message:
+        """*Root*: new information and a new model for everybody."""
+        rule, arithmetic, common = self.rule, self.arithmetic, self.common
+        n, S, r, q, v = self.gather()
+        self.own.mark()
+        nu, thick = rule.fineness(self.n_features), rule.thick(n)
+        # 1. The change from n C + thick I to S + thick I, whitened by the former.
+        lower, raised = common.whitener(n)
+        known = arithmetic.whitened(lower, arithmetic.thickened(common.information, n, thick)) if raised else None
+        wanted = arithmetic.whitened(lower, S + thick * np.eye(self.n_features))
+        terms = describe_change(arithmetic, lower, known, wanted, rule.kappa, nu, rule.most)
+        ahead = rule.carried(rule.following(self.start, self.place.height), self.place.census)
+        low = -rule.thick(ahead) / (2 * ahead)
+        terms, lift = lift_low(arithmetic, common.information, lower, terms, n, low, rule.kappa, nu)
+        revised = common.revised(n, terms, lift)
+        # 2. The measured over the expected curvature of the last step; then the next step.
+        if common.energy > 0 and n > 0:
+            self.trust = max(1.0, self.trust / 2, v / (common.energy * n))
+        lower, _ = revised.whitener(n)
+        vector = arithmetic.forward(lower, r - rule.ridge * common.theta) / self.trust
+        step, codes = quantized(vector, rule.delta * _root_mean(Sum(n, S, r, q, v)))
+        said = Said(numbered(self.wave), lift is not None, n, q, v, tuple(terms), step, codes, lift)
+        data, bits = encode(said)
+        message = Message(self.place.children, data, bits, len(terms), self.wave, self.start)
+        self._adopt(common.after(data, said), n)
+        return message
+
+    # What comes of it ---------------------------------------------------------------------------------------------
+
+    def _adopt(self, common: Common, n: float) -> None:
+        """*Adopt*: P = (L L')^-1, w = theta, then RLS with each sample since the snapshot; and wait for the next."""
+        self.common = common
+        self.own.adopt(common.inverse(n), common.theta)
+        self.adopted = self.wave
+        self.start = self.rule.following(self.start, self.place.height)
+        self.wave += 1
+        self.heard, self.told, self.above = {}, None, None
+
+    def _fuse(self) -> None:
+        """*Fuse*: until the first adoption, what has come is learned at once, if it makes a sound matrix."""
+        if self.adopted or self.place.parent is None:
+            return
+        own = self.own
+        n, S, r = own.count, own.information.copy(), own.moments.copy()
+        for child, told in self.heard.items():
+            n, S, r = n + self.links[child].n, S + self.links[child].n * self.links[child].information, r + told.moments
+        if self.above is not None:
+            n, S, r = n + self.above.n, S + self.above.information, r + self.above.moments
+        thick = self.rule.thick(n)
+        H = S + thick * np.eye(self.n_features)
+        if np.linalg.eigvalsh(H)[0] > thick / 4:
+            P = np.linalg.inv(H)
+            P = 0.5 * (P + P.T)
+            own.replace(P, P @ r)
+
+
+def _root_mean(total: Sum) -> float:
+    """sqrt(q/n)."""
+    return math.sqrt(total.square / total.n) if total.n > 0 else 0.0

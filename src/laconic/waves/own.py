@@ -1,0 +1,129 @@
+"""An agent's own data and model: A, b, c, m; P and w.
+
+Every sample becomes a weighted square s (z - w.phi)^2. For the squared loss s = 1 and z = y; for another, at the
+prediction p (cut to +-8), s = max(l'', 0.05) and z = p - l'/s; for the squared hinge s = 1 and z = y where the margin
+is violated, and s = 0 where it is not.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from laconic._validate import Array
+from laconic.losses import Loss
+from laconic.waves.arithmetic import Arithmetic
+from laconic.waves.rule import Rule
+
+_FLATTEST, _FARTHEST = 0.05, 8.0
+
+
+def square_of(loss: Loss, prediction: Array, label: Array) -> tuple[Array, Array]:
+    """Weight s and target z of the square that stands for the loss, row by row; s = 0 where there is no label."""
+    missing = np.isnan(label)
+    if loss.name in ("squared", "squared-hinge"):
+        weight, target = np.ones_like(prediction), label
+        if loss.binary:
+            weight = np.where(label * prediction < 1, 1.0, 0.0)
+    else:
+        near = np.clip(prediction, -_FARTHEST, _FARTHEST)
+        weight = np.maximum(loss.bend(near, label), _FLATTEST)
+        target = near - loss.slope(near, label) / weight
+    return np.where(missing, 0.0, weight), np.where(missing, 0.0, target)
+
+
+def recursive_step(spread: Array, weights: Array, phi: Array, weight: float, target: float) -> tuple[Array, Array]:
+    """P and w after one more square: g = P phi, n = 1 + s g.phi, w + s g (z - w.phi)/n, P - s g g'/n."""
+    gain = spread @ phi
+    scale = weight / (1.0 + weight * float(gain @ phi))
+    error = target - float(weights @ phi)
+    return spread - scale * (gain[:, None] * gain[None, :]), weights + (scale * error) * gain
+
+
+class Own:
+    """One agent's own part, learned from its samples alone and, now and then, replaced by what a wave brought.
+
+    Attributes
+    ----------
+    information, moments, square, count
+        A = sum s phi phi', b = sum s z phi, c = sum s z^2, m.
+    weights : array (D,)
+        w, the model that predicts.
+    """
+
+    def __init__(self, rule: Rule, arithmetic: Arithmetic, n_features: int) -> None:
+        self.rule, self.arithmetic = rule, arithmetic
+        self.information = np.zeros((n_features, n_features))
+        self.moments = np.zeros(n_features)
+        self.square = self.count = 0.0
+        self.spread = np.eye(n_features) / rule.ridge
+        self.weights = np.zeros(n_features)
+        self._since: list[tuple[Array, float, float]] | None = None
+
+    def learn(self, phi: Array, label: float) -> float:
+        """Predict w.phi, then learn; nothing is learned from a missing label (NaN), but time passes."""
+        prediction = float(self.weights @ phi)
+        weight, target = (float(part[0]) for part in square_of(self.rule.loss, *_rows(prediction, label)))
+        f = self.rule.forgetting
+        if f < 1:
+            self.spread /= f
+            self.information *= f
+            self.moments *= f
+            self.square, self.count = self.square * f, self.count * f
+        if not math.isnan(label):
+            self.count += 1.0
+        if weight > 0:
+            self.spread, self.weights = recursive_step(self.spread, self.weights, phi, weight, target)
+            self.information += weight * (phi[:, None] * phi[None, :])
+            self.moments += (weight * target) * phi
+            self.square += weight * target * target
+        if self._since is not None:
+            self._since.append((phi, weight, target))
+        return prediction
+
+    def mark(self) -> None:
+        """Samples from here on are "since": a wave has taken the others with it."""
+        self._since = []
+
+    def adopt(self, spread: Array, weights: Array) -> None:
+        """P and w of a wave, then each sample since; P is copied."""
+        self.spread, self.weights = spread.copy(), weights.copy()
+        for phi, weight, target in self._since or ():
+            if self.rule.forgetting < 1:
+                self.spread /= self.rule.forgetting
+            if weight > 0:
+                self.spread, self.weights = recursive_step(self.spread, self.weights, phi, weight, target)
+        self._since = None
+
+    def replace(self, spread: Array, weights: Array) -> None:
+        """P and w that hold all samples so far."""
+        self.spread, self.weights = spread, weights
+
+    def parts(self) -> dict[str, Array]:
+        """All of it as arrays."""
+        n_features = len(self.weights)
+        since = self._since or []
+        return {
+            "weights": self.weights,
+            "spread": self.spread,
+            "own": self.information,
+            "moments": self.moments,
+            "square": np.array(self.square),
+            "count": np.array(self.count),
+            "marked": np.array(-1 if self._since is None else len(since)),
+            "since": np.array([[*phi, weight, target] for phi, weight, target in since]).reshape(-1, n_features + 2),
+        }
+
+    def restore(self, parts: dict[str, Array]) -> None:
+        """Take over what ``parts`` gave."""
+        self.weights, self.spread = parts["weights"].copy(), parts["spread"].copy()
+        self.information, self.moments = parts["own"].copy(), parts["moments"].copy()
+        self.square, self.count = float(parts["square"]), float(parts["count"])
+        marked = int(parts["marked"])
+        rows = parts["since"][: max(marked, 0)]
+        self._since = None if marked < 0 else [(row[:-2].copy(), float(row[-2]), float(row[-1])) for row in rows]
+
+
+def _rows(prediction: float, label: float) -> tuple[Array, Array]:
+    return np.array([prediction]), np.array([label])

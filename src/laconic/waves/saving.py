@@ -1,0 +1,153 @@
+"""Nodes as plain arrays, and back to the bit: one with all that it knows, or all of a tree with a row an agent.
+
+Symmetric matrices are kept by their lower triangles. What a parent knows of a child, the child knows too, to the bit;
+in the rows of a whole tree it is kept once, with the child.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from laconic._validate import Array
+from laconic.waves.common import Common
+from laconic.waves.node import Above, Link, Message, Node, Told
+
+_NOBODY = -1.0  # the n of a link that there is not
+
+
+def packed(matrix: Array) -> Array:
+    """The lower triangle of a symmetric matrix, row by row."""
+    return matrix[np.tril_indices(len(matrix))]
+
+
+def unpacked(triangle: Array) -> Array:
+    """The symmetric matrix of a lower triangle."""
+    size = int(np.sqrt(2 * len(triangle)))
+    matrix = np.zeros((size, size))
+    rows, columns = np.tril_indices(size)
+    matrix[rows, columns] = triangle
+    matrix[columns, rows] = triangle
+    return matrix
+
+
+def node_parts(node: Node) -> dict[str, Array]:
+    """All that a node knows, as arrays."""
+    own, common, nothing = node.own.parts(), node.common.parts(), np.zeros(0)
+    link, told, above = node.link, node.told, node.above
+    size, triangle = node.n_features, packed(np.zeros((node.n_features, node.n_features)))
+    return {
+        **own,
+        "spread": packed(own["spread"]),
+        "own": packed(own["own"]),
+        **common,
+        "information": packed(common["information"]),
+        "wave": np.array([node.wave, node.start, node.adopted]),
+        "trust": np.array(node.trust),
+        "link": triangle if link is None else packed(link.information),
+        "link_n": np.array(_NOBODY if link is None else link.n),
+        "told": np.full(size + 2, np.nan) if told is None else np.array([*told.moments, told.square, told.bend]),
+        "above": nothing if above is None else _flat(above),
+        "pending": np.frombuffer(node.pending or b"", dtype=np.uint8),
+    }
+
+
+def restore_node(node: Node, parts: Mapping[str, Array], common: Common | None = None) -> None:
+    """Let a new node know what ``parts`` says; links to children are the caller's to restore."""
+    node.own.restore({**parts, "spread": unpacked(parts["spread"]), "own": unpacked(parts["own"])})
+    arithmetic, rule = node.arithmetic, node.rule
+    theta, step = parts["theta"].copy(), parts["step"].copy()
+    known = Common(rule, arithmetic, unpacked(parts["information"]), theta, step, float(parts["energy"]))
+    node.common = common if common is not None and _same(common, known) else known
+    node.wave, node.start, node.adopted = (int(number) for number in parts["wave"])
+    node.trust = float(parts["trust"])
+    node.link, node.told = link_of(parts), told_of(parts)
+    above = parts["above"]
+    node.above = _unflat(above, node.n_features) if len(above) and not np.isnan(above[0]) else None
+    node.pending = parts["pending"].astype(np.uint8).tobytes() or None
+
+
+def link_of(parts: Mapping[str, Array]) -> Link | None:
+    """U_i and n_i of an agent's parts."""
+    return None if float(parts["link_n"]) < 0 else Link(unpacked(parts["link"]), float(parts["link_n"]))
+
+
+def told_of(parts: Mapping[str, Array]) -> Told | None:
+    """R, q, v that the parent has heard in the wave under way."""
+    told = parts["told"]
+    return None if np.isnan(told).any() else Told(told[:-2].copy(), float(told[-2]), float(told[-1]))
+
+
+def tree_rows(nodes: Sequence[Node], mail: Sequence[tuple[int, Message]]) -> dict[str, Array]:
+    """All nodes of a tree, and what is on its way, a row an agent; rows of different lengths are filled up."""
+    all_parts = [node_parts(node) for node in nodes]
+    rows = {name: _stacked([parts[name] for parts in all_parts]) for name in all_parts[0]}
+    letters: list[list[Message]] = [[] for _ in nodes]
+    for sender, message in mail:
+        letters[sender].append(message)
+    # A node says two things at once at the most, one of them to its parent.
+    rows["mail"] = _stacked([np.frombuffer(b"".join(m.data for m in own), dtype=np.uint8) for own in letters])
+    rows["mail_sizes"] = np.zeros((len(nodes), 2, 2), dtype=np.int64)
+    for sender, own in enumerate(letters):
+        for k, message in enumerate(own):
+            rows["mail_sizes"][sender, k] = len(message.data), message.to == nodes[sender].place.children
+    return rows
+
+
+def restore_tree(nodes: Sequence[Node], rows: Mapping[str, Array]) -> list[tuple[int, Message]]:
+    """Let new nodes know what ``tree_rows`` kept; returns what is on its way."""
+    shared: Common | None = None
+    together = all(node.common is nodes[0].common for node in nodes)
+    all_parts = [_row(rows, i) for i in range(len(nodes))]
+    mail = []
+    for i, node in enumerate(nodes):
+        restore_node(node, all_parts[i], shared)
+        shared = node.common if together else None
+        at = 0
+        for size, down in rows["mail_sizes"][i].tolist():
+            if size:
+                data = rows["mail"][i, at : at + size].astype(np.uint8).tobytes()
+                to = node.place.children if down else (node.place.parent or 0,)
+                mail.append((i, Message(to, data, 0, 0, 0, 0)))
+                at += size
+    for node in nodes:
+        for child in node.place.children:
+            link, told = link_of(all_parts[child]), told_of(all_parts[child])
+            if link is not None:
+                node.links[child] = link
+            if told is not None and nodes[child].wave == node.wave:
+                node.heard[child] = told
+    return mail
+
+
+def _row(rows: Mapping[str, Array], agent: int) -> dict[str, Array]:
+    """An agent's parts: its rows without what filled them up."""
+    parts = {name: column[agent] for name, column in rows.items()}
+    pending = 0
+    for size, down in rows["mail_sizes"][agent].tolist():
+        pending = size if size and not down else pending
+    return {**parts, "pending": parts["pending"][:pending]}
+
+
+def _stacked(arrays: Sequence[Array]) -> Array:
+    """Arrays on top of each other, those that are shorter filled up: with NaN, or with 0 where they are whole."""
+    longest = max((array.shape for array in arrays), key=lambda shape: shape[:1])
+    kind = np.result_type(*arrays)
+    total = np.full((len(arrays), *longest), np.nan if kind.kind == "f" else 0, dtype=kind)
+    for k, array in enumerate(arrays):
+        total[(k, slice(len(array))) if array.ndim else k] = array
+    return total
+
+
+def _flat(above: Above) -> Array:
+    return np.concatenate([[above.n, above.square], above.moments, packed(above.information)])
+
+
+def _unflat(flat: Array, n_features: int) -> Above:
+    moments = flat[2 : 2 + n_features].copy()
+    return Above(float(flat[0]), unpacked(flat[2 + n_features :]), moments, float(flat[1]))
+
+
+def _same(one: Common, other: Common) -> bool:
+    return all(np.array_equal(mine, other.parts()[name]) for name, mine in one.parts().items())

@@ -1,0 +1,172 @@
+"""WaveRLS in the simulator: bits, resuming, missing labels, losses, forgetting, and what its trace tells."""
+
+import numpy as np
+import pytest
+from conftest import NETWORKS, make_stream
+
+import laconic as lc
+
+ENGINES = ("reference", "compiled")
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request):
+    return request.param
+
+
+def run(learner, features, network, X, y, engine="reference", **more):
+    return lc.simulate(learner, features, network, X, y, engine=engine, **more)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_every_message_counts_at_its_sender_and_at_each_relay(network, features, engine):
+    graph = NETWORKS[network]
+    X, y = make_stream(60, graph.n_agents)
+    trace = run(lc.WaveRLS(), features, graph, X, y, engine)
+    places = lc.waves.places(graph)
+    finished = sum(wave["when"] + 2 * wave["depth"] <= 60 for wave in trace.waves)
+    if graph.n_agents == 1:
+        assert not trace.sent.any() and not trace.bits.any() and len(trace.waves) == 0
+        return
+    assert finished >= 5
+    until = trace.waves[finished - 1]
+    until = until["when"] + 2 * until["depth"]
+    for place in places:  # a leaf one message a wave, an inner agent two, the root one
+        each = 1 if place.parent is None or not place.children else 2
+        assert trace.sent[:until, place.agent].sum() == each * finished
+    assert (trace.bits[trace.sent] >= 80 + 1 + 8 + 3 + features.n_features).all() and not trace.bits[~trace.sent].any()
+    assert trace.bits.sum() == trace.waves["bits"].sum() == trace.bits.sum(axis=0).sum()
+    assert trace.about["message_bits"] is None
+    up = [place.agent for place in places if place.parent is not None and not place.children]
+    assert (trace.link_bits[:, up] == trace.bits[:, up]).all()
+
+
+def test_waves_are_told(features, engine):
+    X, y = make_stream(100, 6)
+    trace = run(lc.WaveRLS(), features, lc.Network.path(6), X, y, engine)
+    assert trace.waves["when"].tolist() == [1, 8, 15, 23, 35, 53, 80]
+    assert trace.waves["number"].tolist() == list(range(1, 8))
+    assert set(trace.waves["root"]) == {2} and set(trace.waves["depth"]) == {3}
+    assert (trace.waves["trust"] >= 1).all() and trace.waves["terms"][0] > 5
+    assert len(lc.simulate(lc.ODKLA(), features, lc.Network.path(6), X, y).waves) == 0
+
+
+@pytest.mark.parametrize("graph", [lc.Network.random(6, p=0.4, seed=2), lc.Network.path(22)], ids=["random", "deep"])
+def test_a_resumed_run_has_the_bits_of_an_uninterrupted_one(graph, features, engine, tmp_path):
+    X, y = make_stream(70, graph.n_agents)
+    y[12, 1] = y[40, 0] = np.nan
+    learner = lc.WaveRLS(forgetting=0.99)
+    whole = run(learner, features, graph, X, y, engine, collective=True)
+    for cut in (1, 2, 3, 5, 9, 12, 14, 20, 23, 40):
+        first = run(learner, features, graph, X[:cut], y[:cut], engine, collective=True)
+        kept = lc.Trace.load(first.save(tmp_path / "first.npz"))
+        rest = run(learner, features, graph, X[cut:], y[cut:], engine, state=kept.state, collective=True)
+        for name in ("predictions", "bits", "sent", "energy", "collective_square", "link_bits"):
+            both = np.concatenate([getattr(first, name), getattr(rest, name)])
+            assert np.array_equal(both, getattr(whole, name)), (cut, name)
+        for name, part in rest.state.learner.items():
+            assert np.array_equal(part, whole.state.learner[name], equal_nan=True), (cut, name)
+
+
+def test_blocks_give_the_bits_of_the_whole(features, engine):
+    X, y = make_stream(60, 5)
+    whole = run(lc.WaveRLS(), features, lc.Network.ring(5), X, y, engine)
+    cuts = [(X[a:b], y[a:b]) for a, b in ((0, 7), (7, 8), (8, 60))]
+    blocks = run(lc.WaveRLS(), features, lc.Network.ring(5), cuts, None, engine)
+    assert np.array_equal(blocks.predictions, whole.predictions) and np.array_equal(blocks.bits, whole.bits)
+    assert (blocks.waves == whole.waves).all()
+    *_, last = lc.stream(lc.WaveRLS(), features, lc.Network.ring(5), iter(cuts), engine=engine)
+    assert np.array_equal(last.weights, whole.weights)
+
+
+def test_one_agent_alone_is_plain_recursive_least_squares(features, engine):
+    X, y = make_stream(100, 1)
+    y[30] = np.nan
+    trace = run(lc.WaveRLS(ridge=0.02), features, lc.Network.from_edges(1, []), X, y, engine)
+    alone = lc.offline.recursive_least_squares(features, X, y, centralised=False, regularization=0.02)
+    np.testing.assert_allclose(trace.predictions, alone, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("network", ["path", "ring", "star", "random"])
+def test_it_comes_near_the_centre(network, features, engine):
+    graph = NETWORKS[network]
+    X, y = make_stream(600, graph.n_agents)
+    y = y + 0.1 * np.random.default_rng(1).standard_normal(y.shape)
+    trace = run(lc.WaveRLS(), features, graph, X, y, engine, collective=True)
+    centre = lc.offline.recursive_least_squares(features, X, y, centralised=True, regularization=0.05)
+    alone = lc.offline.recursive_least_squares(features, X, y, centralised=False, regularization=0.05)
+    late = slice(100, None)
+    excess = ((trace.predictions - y)[late] ** 2).mean() - ((centre - y)[late] ** 2).mean()
+    assert excess < 0.5 * (((alone - y)[late] ** 2).mean() - ((centre - y)[late] ** 2).mean())
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared-hinge", "hinge"])
+def test_classes(loss, features, engine):
+    if (loss, engine) == ("hinge", "compiled"):
+        pytest.skip("it has no kernel")
+    X, y = make_stream(300, 5, binary=True)
+    y[7, 2] = np.nan
+    trace = run(lc.WaveRLS(loss=loss), features, lc.Network.ring(5), X, y, engine)
+    alone = run(lc.WaveRLS(loss=loss, first=1000), features, lc.Network.ring(5), X, y, engine)
+    assert trace.error_rate()[-1] < 0.95 * alone.error_rate()[-1]
+
+
+def test_forgetting_follows_a_flip(features, engine):
+    X, y = make_stream(600, 5)
+    y[300:] *= -1
+    late = {}
+    for f in (1.0, 0.98):
+        trace = run(lc.WaveRLS(forgetting=f), features, lc.Network.ring(5), X, y, engine)
+        late[f] = trace.squared_errors()[500:].mean()
+    assert late[0.98] < 0.2 * late[1.0]
+
+
+def test_missing_labels(features, engine):
+    X, y = make_stream(120, 6)
+    y[np.random.default_rng(3).uniform(size=y.shape) < 0.5] = np.nan
+    y[:, 2] = np.nan
+    y[:20] = np.nan
+    trace = run(lc.WaveRLS(), features, NETWORKS["random"], X, y, engine)
+    assert np.isfinite(trace.predictions).all() and trace.mse()[-1] < 0.5 * np.nanvar(y)
+
+
+def test_single_precision_is_for_inputs_and_predictions(features, engine):
+    X, y = make_stream(80, 6)
+    double = run(lc.WaveRLS(), features, NETWORKS["ring"], X, y, engine)
+    single = run(lc.WaveRLS(), features, NETWORKS["ring"], X, y, engine, dtype="float32")
+    assert single.predictions.dtype == np.float32 and single.weights.dtype == np.float64
+    np.testing.assert_allclose(single.predictions, double.predictions, atol=0.02)
+
+
+def test_it_is_swept_with_others(features):
+    X, y = make_stream(60, 5)
+    for n_jobs in (1, 2):
+        traces = lc.sweep([lc.WaveRLS(), lc.ODKLA()], features, lc.Network.ring(5), X, y, n_jobs=n_jobs)
+        alone = lc.simulate(lc.WaveRLS(), features, lc.Network.ring(5), X, y)
+        assert np.array_equal(traces[0].bits, alone.bits)
+        np.testing.assert_allclose(traces[0].predictions, alone.predictions, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"ridge": 0}, "ridge must be larger than 0"),
+        ({"growth": 1}, "growth must be larger than 1"),
+        ({"forgetting": 1.5}, "forgetting must be at most 1"),
+        ({"first": 0}, "first must be at least 1"),
+        ({"nu": -1}, "nu must be larger than 0"),
+    ],
+)
+def test_wrong_parameters(wrong, said):
+    with pytest.raises(ValueError, match=said):
+        lc.WaveRLS(**wrong)
+
+
+def test_a_state_of_another_run_is_refused(features):
+    X, y = make_stream(5, 6)
+    other = lc.simulate(lc.ODKLA(), features, NETWORKS["ring"], X, y)
+    with pytest.raises(ValueError, match="state comes from another learner"):
+        lc.simulate(lc.WaveRLS(), features, NETWORKS["ring"], X, y, state=other.state)
+    waved = lc.simulate(lc.WaveRLS(), features, NETWORKS["ring"], X, y)
+    with pytest.raises(ValueError, match="state comes from another network"):
+        lc.simulate(lc.WaveRLS(), features, lc.Network.ring(4), X[:, :4], y[:, :4], state=waved.state)
