@@ -23,6 +23,7 @@ from laconic._worded import ArgumentError
 from laconic.channel import Censor, Channel, Codes, Quantizer, Transmission
 from laconic.engine import Diverged, simulate, stream, sweep
 from laconic.features import RandomFeatures
+from laconic.guard import Guard
 from laconic.learners import DOKL, ODKLA, QCODKLA, RFFDOKL, Learner, Local, Sample, WaveRLS, schedules
 from laconic.learners.schedules import Schedule
 from laconic.losses import Loss
@@ -54,6 +55,7 @@ __all__ = [
     "DecentralizedKernelClassifier",
     "DecentralizedKernelRegressor",
     "Diverged",
+    "Guard",
     "Heard",
     "Info",
     "Learner",

@@ -18,8 +18,9 @@ from laconic import _validate
 from laconic._validate import Array
 from laconic._worded import Argument, Worded
 from laconic.engine import Diverged
-from laconic.engine.endings import BAD_INPUT, DIVERGED
+from laconic.engine.endings import BAD_INPUT, DIVERGED, DIVERGENCE
 from laconic.features import RandomFeatures
+from laconic.guard import LARGEST_LABEL
 from laconic.learners import Learner, Speech
 from laconic.protocol.arguments import bad_sample, check_name, check_neighbours, read_label
 from laconic.protocol.checkpoint import AgentState, load_checkpoint, write_checkpoint
@@ -33,6 +34,7 @@ from laconic.protocol.wire import Wire, identity
 
 LOCKSTEP, SLOTTED = "lockstep", "slotted"
 _LAST_ROUND = 1 << 47  # half of what a message can say
+_LARGEST_SQUARE = (DIVERGENCE * LARGEST_LABEL) ** 2  # of a model: entries beyond its root, 1e15, are refused by others
 
 
 class NotReady(RuntimeError):
@@ -204,7 +206,8 @@ class Agent:
         NotReady
             If the last round is not over: see ``waiting``.
         ValueError
-            If the sample is no good; the round then has not begun.
+            If the sample is no good: not finite, or a label of more than 1e12 in size, of which a model could come that
+            cannot be said. The round then has not begun. See ``lc.Guard`` for labels that are only unlikely.
         Diverged
             If the model left all bounds.
         """
@@ -236,7 +239,7 @@ class Agent:
         status, prediction = ledger.learn(label, t)
         if status == BAD_INPUT:
             raise bad_sample()
-        if status == DIVERGED:
+        if status == DIVERGED or not self._can_be_said():
             lost = f"the model of agent {self.name!r} left all bounds; raise "
             raise Diverged(t, None, Worded(lost, Argument("eta"), " or lower ", Argument("step"), "."))
         sent, outside, bits = self._speak(t) if self._speaks else self._say_nothing()
@@ -246,6 +249,11 @@ class Agent:
         counters["bits"] += bits if sent else 0
         saturated = outside / ledger.n_features if sent else 0.0
         return Info(t, prediction, label, ledger.loss(prediction, label), sent, bits if sent else 0, saturated)
+
+    def _can_be_said(self) -> bool:
+        """Whether neighbours would take the model for one; where they do not, all would wait, and nobody know why."""
+        weights = self._ledger.weights
+        return bool(weights.dot(weights) <= _LARGEST_SQUARE)
 
     def _speak(self, t: int) -> tuple[bool, int, int]:
         """Say what there is to say in round ``t``: (whether that is more than silence, entries that saturate, bits)."""

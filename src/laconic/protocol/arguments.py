@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from laconic import _validate
+from laconic.guard import LARGEST_LABEL
 
 
 def read_label(y: object) -> float:
@@ -20,6 +21,8 @@ def read_label(y: object) -> float:
         raise ValueError(f"y must be a number, or NaN where it is missing; got {_validate.shown(y)}.") from None
     if math.isinf(label):
         raise ValueError(f"y must be finite, or NaN where it is missing; got {_validate.shown(y)}.")
+    if abs(label) > LARGEST_LABEL:
+        raise ValueError(f"y must be at most {LARGEST_LABEL:g} in size, got {_validate.shown(y)}.")
     return label
 
 
