@@ -467,3 +467,48 @@ def test_the_comments_of_init_name_real_keys(capsys):
             site = Site.parse("\n".join((head, "[source]", *lines, "[agents.kitchen]", tail)))
             kinds.append(site.agent("hall").source.kind)
     assert kinds == ["stdin", "zenoh", "mqtt"]
+
+
+# Limits of samples ---------------------------------------------------------------------------------------------------
+
+
+def test_limits_are_learned_unless_they_are_given():
+    guard = Site.parse(SMALL).guard()
+    assert (guard.n_inputs, guard.deviations, guard.beyond) == (2, 20.0, "clip")
+    given = "[limits]\nlabel = [-40, 60]\ninputs = [[0, 1], [-5.5, 5]]\ndeviations = 30\nbeyond = 'drop'\n"
+    guard = Site.parse(SMALL + given).guard()
+    assert guard.limits.tolist() == [[-40, 60], [0, 1], [-5.5, 5]]
+    assert (guard.deviations, guard.beyond) == (30.0, "drop")
+
+
+def test_init_names_limits_that_can_be_uncommented(capsys):
+    said(capsys, 0, "init")
+    whole = Site.read("site.toml").file.read_text()
+    shown = whole.replace("# label = [", "label = [").replace("# inputs = [0", "inputs = [0")
+    assert Site.parse(shown).guard().limits.tolist() == [[-40, 60], [0, 1], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("limits", "why"),
+    [
+        ("deviations = 0", "deviations must be at least 1, got 0."),
+        ("beyond = 'cut'", "beyond must be one of 'clip', 'drop', 'off', got 'cut'."),
+        ("label = 3", "label must be two numbers, [low, high], got 3."),
+        ("label = [1, 0]", "label must have the lower limit first"),
+        ("label = [0, 1e15]", "label must be at most 1e+12 in size"),
+        ("label = [0, 'much']", "label must be a number, got 'much'."),
+        ("inputs = [[0, 1]]", "inputs must have a pair for each of 2 inputs, got 1."),
+        ("input = [0, 1]", "has no key 'input'; did you mean 'inputs'?"),
+    ],
+)
+def test_a_limit_that_makes_no_sense_is_named(limits, why):
+    with pytest.raises(ValueError, match=re.escape(f"site.toml: [limits] {why}")):
+        Site.parse(f"{SMALL}[limits]\n{limits}\n")
+
+
+def test_classes_have_no_limits():
+    classes = "[learner]\nloss = 'logistic'\n"
+    guard = Site.parse(SMALL + classes).guard()
+    assert [guard([0, 0], y).y for y in [-1] * 1000 + [1]][-1] == 1
+    with pytest.raises(ValueError, match=r"\[limits\] label is not for a loss whose labels are -1 and \+1\."):
+        Site.parse(f"{SMALL}{classes}[limits]\nlabel = [-1, 1]\n")

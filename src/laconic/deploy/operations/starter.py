@@ -57,6 +57,12 @@ beta = 0.999               # 1 keeps the threshold for ever
 bits = 3                   # for each number of a message
 range = "adaptive"         # or [low, high]
 
+[limits]                   # no sample may ruin the model: what is beyond is counted, and an alert tells of it
+deviations = 20            # labels: so many of an agent's own so far are usual; inputs: ten times as many
+beyond = "clip"            # to the limits; or "drop": do not learn from such a sample; or "off"
+# label = [-40, 60]        # limits of what can be, instead of learned ones
+# inputs = [0, 1]          # of all inputs; or a pair for each
+
 [network]                  # who hears whom; there must be a way from each agent to every other
 edges = [
 {edges}

@@ -12,6 +12,7 @@ from typing import Any, Protocol, final
 
 from laconic.deploy.running.inbox import Inbox
 from laconic.deploy.running.outlet import Outlet
+from laconic.deploy.running.outliers import Sentry
 from laconic.protocol import Info
 from laconic.protocol.pacer import Pacer
 from laconic.transport.link import Connected, Disconnected, Received
@@ -38,6 +39,8 @@ class Driver:
     pacer : Pacer
     outlet : Outlet
     recorder : Recorder, optional
+    sentry : Sentry, optional
+        Holds samples to limits before the agent learns from them.
 
     Attributes
     ----------
@@ -45,10 +48,13 @@ class Driver:
         The number of the signal that stopped it.
     """
 
-    def __init__(self, pacer: Pacer, outlet: Outlet, recorder: Recorder | None = None) -> None:
+    def __init__(
+        self, pacer: Pacer, outlet: Outlet, recorder: Recorder | None = None, sentry: Sentry | None = None
+    ) -> None:
         self.pacer, self.outlet = pacer, outlet
         self.stopped: int | None = None
         self._source, self._tally, self._recorder = outlet.source, outlet.tally, recorder
+        self._sentry = sentry
 
     def run(
         self, news: Inbox, clock: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time
@@ -123,7 +129,12 @@ class Driver:
                 return False
             info = pacer.no_sample(now)
         else:
-            info = pacer.learn(sample.x, sample.y, now, sample.time)
+            x, y = sample.x, sample.y
+            if self._sentry is not None:
+                x, y, actions = self._sentry.look(x, y, pacer.agent.round + 1, now)
+                if actions:
+                    self.outlet.do(actions)
+            info = pacer.learn(x, y, now, sample.time)
             if info is None and not pacer.over:
                 source.counts["dropped"] += 1
                 self._look_around()

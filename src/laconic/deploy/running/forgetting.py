@@ -1,4 +1,4 @@
-"""Starting anew on purpose: checkpoints are moved aside, so that an agent does not find them."""
+"""Starting anew on purpose: checkpoints and learned limits are moved aside, so that an agent does not find them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from laconic.protocol.checkpoint import previous
 
 
 def set_checkpoint_aside(site: Site, name: str) -> tuple[Path, ...]:
-    """Rename an agent's checkpoint and the one before to ``....old``, in place of older ones; where they are now."""
-    path = site.checkpoint_path(name)
+    """Rename an agent's checkpoint, the one before and its limits to ``....old``; where they are now."""
+    path, limits = site.checkpoint_path(name), site.limits_path(name)
     moved = []
-    for file in () if path is None else (path, previous(path)):
+    for file in () if path is None or limits is None else (path, previous(path), limits):
         aside = file.with_name(f"{file.name}.old")
         try:
             file.replace(aside)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -47,6 +48,8 @@ class Tally:
         Moving mean over about the last hundred samples; NaN before the first.
     dropped : int
         Samples that came faster than rounds.
+    beyond : Counter
+        Samples beyond the limits, by ("label" or "input", what was done with it).
     connected, suspended : int
         Neighbours that are there, and edges that rest because their other end is gone.
 
@@ -65,6 +68,7 @@ class Tally:
         self.loss = 0.0
         self.mean_square_error = math.nan
         self.dropped = 0
+        self.beyond: Counter[tuple[str, str]] = Counter()
         self.connected = 0
         self.suspended = 0
         self._seconds = 0.0
@@ -138,6 +142,12 @@ class Collector:
         neighbours.add_metric([self.agent, "suspended"], tally.suspended)
         yield neighbours
         yield counter("samples_dropped", "Samples that came faster than rounds.", tally.dropped)
+        beyond = CounterMetricFamily(
+            "laconic_samples_beyond_limits", "Samples beyond the limits.", labels=["agent", "what", "outcome"]
+        )
+        for (what, outcome), count in dict(tally.beyond).items():
+            beyond.add_metric([self.agent, what, outcome], count)
+        yield beyond
 
 
 class Server:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, final
 
 from laconic.deploy.running.metrics import Tally
+from laconic.deploy.running.outliers import Sentry
 from laconic.deploy.sources.base import Source
 from laconic.protocol import Agent, Message
 from laconic.protocol.actions import Action, Alert, Begin, Note, Predicted, Progress, Save
@@ -33,6 +34,8 @@ class Outlet:
     tally : Tally
     checkpoint : Path, optional
         Where to save the agent.
+    sentry : Sentry, optional
+        Saved along with the agent.
     wall : callable
         The time of day, for people who read alerts.
     """
@@ -46,9 +49,10 @@ class Outlet:
         tally: Tally,
         checkpoint: Path | None = None,
         wall: Callable[[], float] = time.time,
+        sentry: Sentry | None = None,
     ) -> None:
         self.agent, self.link, self.source, self.tally = agent, link, source, tally
-        self._wake, self._checkpoint, self._wall = wake, checkpoint, wall
+        self._wake, self._checkpoint, self._wall, self._sentry = wake, checkpoint, wall, sentry
 
     def do(self, actions: list[Action]) -> None:
         """Do all of it, in order."""
@@ -74,6 +78,8 @@ class Outlet:
                 told: dict[str, Any] = {"round": round, "mean_square_error": self.tally.mean_square_error}
                 counters = self.agent.counters
                 told |= {name: counters[name] for name in ("sends", "censored", "bits", "repairs")}
+                if self.tally.beyond:
+                    told["beyond_limits"] = sum(self.tally.beyond.values())
                 self._log(logging.INFO, "progress", told | ({"waiting": list(waiting)} if waiting else {}))
             case Save():
                 self._save()
@@ -89,5 +95,7 @@ class Outlet:
             return
         try:
             self.agent.save(self._checkpoint)
+            if self._sentry is not None:
+                self._sentry.save()
         except OSError as error:  # a full disk: the neighbours are the backup
             self._log(logging.ERROR, "checkpoint failed", {"path": str(self._checkpoint), "why": str(error)})

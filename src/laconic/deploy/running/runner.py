@@ -19,6 +19,7 @@ from laconic.deploy.running.exits import DIVERGED, ENDED, heard
 from laconic.deploy.running.inbox import Inbox
 from laconic.deploy.running.metrics import Server, Tally
 from laconic.deploy.running.outlet import Outlet
+from laconic.deploy.running.outliers import Sentry
 from laconic.deploy.running.record import Record
 from laconic.deploy.settings.site import Site
 from laconic.deploy.settings.sources import ZenohSettings
@@ -184,8 +185,10 @@ def assemble(
     stack.callback(link.close)
     source = open_source(site, name, link)
     stack.callback(source.close)
-    outlet = Outlet(agent, link, source, lambda: deliver(SAMPLES), tally, site.checkpoint_path(name), wall)
-    return Driver(make_pacer(agent, terms, site.slot), outlet, recorder)
+    sentry = Sentry(site.guard(), tally, site.agent(name).source.inputs, site.limits_path(name))
+    sentry.restore(name)
+    outlet = Outlet(agent, link, source, lambda: deliver(SAMPLES), tally, site.checkpoint_path(name), wall, sentry)
+    return Driver(make_pacer(agent, terms, site.slot), outlet, recorder, sentry)
 
 
 def warm(site: Site) -> None:

@@ -17,16 +17,18 @@ from typing import Any, final
 
 from laconic.deploy.settings.endpoints import Endpoint, read_endpoint
 from laconic.deploy.settings.learning import Learning, Model, read_learning, read_model
+from laconic.deploy.settings.limits import Limits, read_limits
 from laconic.deploy.settings.sections import Section, check_name, near
 from laconic.deploy.settings.sources import SourceSettings, read_source
 from laconic.deploy.sources.base import Source
 from laconic.deploy.sources.reading import Reader
 from laconic.features import RandomFeatures
+from laconic.guard import Guard
 from laconic.learners import Learner
 from laconic.network import Network
 
 CLOCKS = ("lockstep", "slotted")
-_TABLES = ("site", "model", "learner", "channel", "network", "agents", "source", "security")
+_TABLES = ("site", "model", "learner", "channel", "limits", "network", "agents", "source", "security")
 _EPHEMERAL = 32_768  # from here on Linux takes ports for outgoing connections: one may be taken when an agent restarts
 _MOST_PORT = 65_535
 
@@ -116,6 +118,8 @@ class Site:
         In the order of the file, which is the order of the network.
     edges : tuple of pairs of names
     security : SecuritySettings, optional
+    limits : Limits
+        Of samples.
 
     Examples
     --------
@@ -146,6 +150,7 @@ class Site:
     agents: tuple[AgentSettings, ...]
     edges: tuple[tuple[str, str], ...]
     security: SecuritySettings | None
+    limits: Limits
 
     @classmethod
     def read(cls, path: str | Path) -> Site:
@@ -213,6 +218,15 @@ class Site:
         reader = Reader(self.model.n_inputs, settings.inputs, settings.target, self.learner().loss.binary)
         return settings.open(reader, name, session)
 
+    def guard(self) -> Guard:
+        """What holds an agent's samples to the limits, and knows nothing yet of those that are to be learned."""
+        return self.limits.guard(self.model.n_inputs, self.learner().loss.binary)
+
+    def limits_path(self, name: str) -> Path | None:
+        """The file that an agent keeps its learned limits in, beside its checkpoint, if any."""
+        path = self.checkpoint_path(name)
+        return None if path is None else path.with_suffix(".limits")
+
     def checkpoint_path(self, name: str) -> Path | None:
         """The file that an agent checkpoints to, if any."""
         self.agent(name)
@@ -236,12 +250,12 @@ def _read_site(file: Path, values: dict[str, Any]) -> Site:
     site.end()
     model = read_model(tables["model"])
     learning = read_learning(tables["learner"], tables["channel"])
+    limits = read_limits(tables["limits"], model.n_inputs, learning.learner().loss.binary)
     security = _read_security(tables["security"]) if "security" in values else None
     agents = _read_agents(tables["agents"], tables["source"], model, name, security)
     edges = _read_edges(tables["network"], [agent.name for agent in agents])
-    read = Site(
-        file, name, clock, slot, patience, lease, checkpoint, checkpoint_every, model, learning, agents, edges, security
-    )
+    times = (clock, slot, patience, lease, checkpoint, checkpoint_every)
+    read = Site(file, name, *times, model, learning, agents, edges, security, limits)
     with tables["network"].blame():
         read.network()
     return read

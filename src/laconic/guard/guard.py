@@ -1,8 +1,8 @@
 """Samples that cannot be: labels and inputs far from all that a stream has shown are clipped, or not learned from.
 
 A model that has once learned a label of 1e6 where labels are about 1 needs thousands of samples to forget it, and by
-then all its neighbours have learned it, too. A guard stands between a stream and a learner, knows what is usual, and
-lets what is usual pass untouched.
+then all its neighbours have learned it, too. A guard between stream and learner knows what is usual, and lets that
+pass untouched.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ import numpy as np
 from laconic import _validate
 from laconic._validate import Array
 from laconic._worded import ArgumentError
+from laconic.guard import given
+from laconic.guard.given import LARGEST_LABEL
 
 BEYOND = ("clip", "drop", "off")
-#: What was done with a number beyond its limits: see ``Beyond``.
-OUTCOMES = ("clipped", "dropped", "held back")
-#: Labels of larger size are never learned from. A model a thousand times as large has diverged by everybody's account.
-LARGEST_LABEL = 1e12
 
 _FIRST = 8  # values after which limits are known
-_FIRST_LABEL = 1e3  # size of labels that are learned from before
+_FIRST_LABEL = 100.0  # size of labels that are learned from before, whatever they are
 _INPUTS = 10  # an input may lie so many times farther off than a label: features are bounded, so it does less harm
-_SPARED = 2  # of the first values, so many may be arbitrarily wrong
+_SPARED = 2  # of the first values, and in a row, so many may be arbitrarily wrong
+_FAR = 5  # what lies so many times as far off as the limits is no measurement, and not worth being clipped
+_ALONE = 5.0  # deviations that these count as, so that up to 4% of them do not widen the limits for ever
 _WINDOW = 500  # values that the running mean and deviation remember
 _MAGIC = b"laconic guard 1\n"
 _WINDOWS = np.array([[_WINDOW], [np.inf]])
@@ -82,15 +82,17 @@ class Guard:
     $$ |v - m| \le \max(k \max(s, \bar s), |m|), $$
 
     where $m$ and $s$ are its running mean and deviation over about the last 500 samples and $\bar s$ is the deviation
-    over all of them, so that after a calm night the morning is not a surprise. They are those of the clipped values,
-    and what had to be clipped weighs no more than one in 500: one value, however large, widens the limits by a third
-    at most, and a stream that has moved for good is followed, in about eight samples for each power of ten. Events in
-    fewer than one of $k^2$ samples can lie beyond; give limits where they are real.
+    over all of them, so that after a calm night the morning is not a surprise. They are those of the clipped values.
+    What lay beyond counts as five deviations, and as one of 500: a faulty value now and then hardly widens the limits.
+    Only from the third in a row on it counts as what it was clipped to: a stream that has moved for good is followed,
+    in about eight samples for each power of ten. Rare events, in fewer than one of $k^2$ samples, can lie beyond; give
+    limits where they are real.
 
     They begin with the first eight values: $m$ is the median, $s$ the larger of 1.4826 times the median absolute
     deviation and the root mean square around the median without the two largest. Before that, and while all values were
-    the same, nothing is known. Inputs then pass, since features are bounded; labels pass up to a size of 1,000, or
-    twice the one value there was, and larger ones are *held back*: not learned from, but learned of.
+    the same, little is known. Inputs then pass, since features are bounded. Labels pass up to a size of 100, or $k$
+    times what half of the labels before exceed; larger ones are *held back*: not learned from, but learned of. So a
+    stream of large labels loses its first two.
 
     What is not finite passes as it is.
 
@@ -105,9 +107,10 @@ class Guard:
     inputs : pair of numbers or sequence of n_inputs pairs, optional
         Limits of all inputs, or of each, instead of learned ones.
     beyond : "clip", "drop" or "off"
-        What to do with a sample beyond the limits. Clip: learn from what is clipped. Drop: do not learn from it; its
-        label becomes NaN, with which an agent still has its round, and a prediction, for the clipped input. Off: learn
-        from it all the same. Labels beyond 1e12 in size are dropped in any case, since agents refuse them.
+        What to do with a sample beyond the limits. Clip: learn from what is clipped, unless it lies five times as far
+        off as the limits that were learned; then drop it. Drop: do not learn from it; its label becomes NaN, with which
+        an agent still has its round, and a prediction, for the clipped input. Off: learn from it all the same. Labels
+        beyond 1e12 in size are dropped in any case, since agents refuse them.
     guard_labels : bool
         False for labels that are classes: they are not far from anything.
 
@@ -118,9 +121,11 @@ class Guard:
     ...     sample = guard([t % 7], t % 5)
     >>> guard([3.0], 2.0)
     Guarded(x=array([3.]), y=2.0, beyond=())
-    >>> seen = guard([3.0], 1e17)
+    >>> seen = guard([3.0], 40.0)
     >>> round(seen.y, 1), seen.beyond[0].what, seen.beyond[0].outcome
     (30.5, 'label', 'clipped')
+    >>> guard([3.0], 1e17).y
+    nan
     """
 
     def __init__(
@@ -141,12 +146,13 @@ class Guard:
         self._learned = np.full(size, self.beyond != "off")
         self._learned[0] &= guard_labels
         if label is not None:
-            self._low[0], self._high[0] = _pair("label", label)
+            self._low[0], self._high[0] = given.pair("label", label)
             self._learned[0] = False
         if inputs is not None:
-            pairs = _pairs(inputs, self.n_inputs)
+            pairs = given.pairs(inputs, self.n_inputs)
             self._low[1:], self._high[1:] = pairs[:, 0], pairs[:, 1]
             self._learned[1:] = False
+        self._given = np.isfinite(self._low)
         if self.beyond == "off" or not guard_labels:
             self._low[0], self._high[0] = -LARGEST_LABEL, LARGEST_LABEL
         if self.beyond == "off":
@@ -154,7 +160,7 @@ class Guard:
         self._any_learned, self._all_learned = bool(self._learned.any()), bool(self._learned.all())
         self._factors = np.full(size, _INPUTS * self.deviations)
         self._factors[0] = self.deviations
-        self._count = np.zeros(size)
+        self._count, self._row = np.zeros(size), np.zeros(size)  # values, and how many of the last were beyond
         self._first = np.zeros((_FIRST, size))
         self._mean, self._square = np.zeros((2, size)), np.zeros((2, size))  # running, and over all values
         self._set_limits()
@@ -178,6 +184,7 @@ class Guard:
         inside = (values >= self._lower) & (values <= self._upper)
         if inside.all():
             if self._any_learned:
+                self._row[:] = 0
                 self._learn(values, inside, inside)
             return Guarded(inputs, label, ())
         finite = np.isfinite(values)
@@ -187,18 +194,27 @@ class Guard:
             inputs = clipped[1:]
             label = float(clipped[0]) if all(one.outcome == "clipped" for one in beyond) else math.nan
         if self._any_learned:
-            self._learn(np.where(self._count < _FIRST, values, clipped), finite, inside)
+            counted = self._counted(clipped, finite & ~inside)
+            self._learn(np.where(self._count < _FIRST, values, counted), finite, inside)
         return Guarded(inputs, label, beyond)
 
     def _judge(self, index: int, value: float) -> Beyond:
         low, high = float(self._lower[index]), float(self._upper[index])
         if index == 0 and self._learned[0] and self._unknown[0]:
             outcome = "held back"
-        elif self.beyond == "clip" and not (index == 0 and low == -LARGEST_LABEL and high == LARGEST_LABEL):
-            outcome = "clipped"
+        elif self._learned[index]:
+            middle = self._mean[0, index]
+            near = middle - _FAR * (middle - low) <= value <= middle + _FAR * (high - middle)
+            outcome = "clipped" if near and self.beyond == "clip" else "dropped"
         else:
-            outcome = "dropped"
+            outcome = "clipped" if self.beyond == "clip" and self._given[index] else "dropped"
         return Beyond(index - 1 if index else "label", value, low, high, outcome)
+
+    def _counted(self, clipped: Array, beyond: Array) -> Array:
+        """What moves means and deviations: little of what was ``beyond`` alone, more from the third in a row on."""
+        self._row = np.where(beyond, self._row + 1, 0)
+        mean, most = self._mean[0], _ALONE * self._deviation
+        return np.where(beyond & (self._row <= _SPARED), np.clip(clipped, mean - most, mean + most), clipped)
 
     def _learn(self, values: Array, finite: Array, inside: Array) -> None:
         """Move the means and deviations by those values that are ``finite``; what was not ``inside`` weighs less.
@@ -236,7 +252,7 @@ class Guard:
 
     def _set_limits(self) -> None:
         mean = self._mean[0]
-        deviation = np.sqrt(self._square.max(axis=0))
+        self._deviation = deviation = np.sqrt(self._square.max(axis=0))
         size = np.abs(mean)
         width = np.maximum(self._factors * deviation, size)
         # While all values are the same, there is no deviation to judge another one by.
@@ -245,52 +261,35 @@ class Guard:
             width[self._unknown] = _LARGEST
         self._beginning = bool((self._count < _FIRST).any())
         if self._unknown[0]:
-            width[0] = max(_FIRST_LABEL, size[0])
+            width[0] = max(_FIRST_LABEL, self.deviations * self._size_exceeded())
         self._lower = np.where(self._learned, mean - width, self._low)
         self._upper = np.where(self._learned, mean + width, self._high)
         if self._learned[0]:
             self._lower[0], self._upper[0] = max(self._lower[0], -LARGEST_LABEL), min(self._upper[0], LARGEST_LABEL)
+
+    def _size_exceeded(self) -> float:
+        """What half of the first labels exceed in size, or more; 0 while there is at most one, which may be wrong."""
+        n = min(int(self._count[0]), _FIRST)
+        return float(np.sort(np.abs(self._first[:n, 0]))[n // 2 - 1]) if n > 1 else 0.0
 
     # ----------------------------------------------------------------------------------------------------------------
     # Memory
 
     def to_bytes(self) -> bytes:
         """All that was learned of the stream, to go on after a restart."""
-        rows = np.vstack([self._count, self._mean, self._square, self._first])
+        rows = np.vstack([self._count, self._row, self._mean, self._square, self._first])
         body = _MAGIC + rows.astype("<f8").tobytes()
         return body + zlib.crc32(body).to_bytes(4, "little")
 
     def restore(self, data: bytes) -> None:
         """Know what a guard of as many inputs knew when it gave ``data``; ValueError, and nothing changes, if not."""
         size, body = 1 + self.n_inputs, data[:-4]
-        if len(body) != len(_MAGIC) + 8 * (5 + _FIRST) * size or not body.startswith(_MAGIC):
+        if len(body) != len(_MAGIC) + 8 * (6 + _FIRST) * size or not body.startswith(_MAGIC):
             raise ValueError(f"data must be what a guard of {self.n_inputs} inputs gave.")
         if zlib.crc32(body).to_bytes(4, "little") != data[-4:]:
             raise ValueError("data must be what a guard gave, but its checksum is wrong.")
         rows = np.frombuffer(body, dtype="<f8", offset=len(_MAGIC)).reshape(-1, size).astype(np.float64)
-        if not np.isfinite(rows).all() or (rows[0] < 0).any() or (rows[0] % 1 != 0).any() or (rows[3:5] < 0).any():
+        if not np.isfinite(rows).all() or (rows[:2] < 0).any() or (rows[:2] % 1).any() or (rows[4:6] < 0).any():
             raise ValueError("data must hold finite numbers, whole counts and no negative squares.")
-        self._count, self._mean, self._square, self._first = rows[0], rows[1:3], rows[3:5], rows[5:]
+        (self._count, self._row), self._mean, self._square, self._first = rows[:2], rows[2:4], rows[4:6], rows[6:]
         self._set_limits()
-
-
-def _pair(name: str, limits: object) -> tuple[float, float]:
-    """Two finite numbers, the lower one first."""
-    if isinstance(limits, str) or not isinstance(limits, Sequence) or len(limits) != 2:
-        raise ArgumentError(name, f"must be two numbers, [low, high], got {_validate.shown(limits)}.")
-    low, high = _validate.number(name, limits[0]), _validate.number(name, limits[1])
-    if not low < high:
-        raise ArgumentError(name, f"must have the lower limit first, got {_validate.shown(limits)}.")
-    if name == "label" and max(-low, high) > LARGEST_LABEL:
-        raise ArgumentError(name, f"must be at most {LARGEST_LABEL:g} in size, got {_validate.shown(limits)}.")
-    return low, high
-
-
-def _pairs(limits: object, n_inputs: int) -> Array:
-    """Limits of each input, (n_inputs, 2)."""
-    listed = list(limits) if isinstance(limits, Sequence) and not isinstance(limits, str) else limits
-    if isinstance(listed, list) and any(isinstance(one, Sequence) for one in listed):
-        if len(listed) != n_inputs:
-            raise ArgumentError("inputs", f"must have a pair for each of {n_inputs} inputs, got {len(listed)}.")
-        return np.array([_pair("inputs", one) for one in listed])
-    return np.tile(_pair("inputs", listed), (n_inputs, 1))
