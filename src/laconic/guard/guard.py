@@ -85,8 +85,8 @@ class Guard:
     over all of them, so that after a calm night the morning is not a surprise. They are those of the clipped values.
     What lay beyond counts as five deviations, and as one of 500: a faulty value now and then hardly widens the limits.
     Only from the third in a row on it counts as what it was clipped to: a stream that has moved for good is followed,
-    in about eight samples for each power of ten. Rare events, in fewer than one of $k^2$ samples, can lie beyond; give
-    limits where they are real.
+    in about eight samples for each power of ten. Events far off all others, in fewer than one of 25 samples, can lie
+    beyond for good; give limits where they are real.
 
     They begin with the first eight values: $m$ is the median, $s$ the larger of 1.4826 times the median absolute
     deviation and the root mean square around the median without the two largest. Before that, and while all values were
