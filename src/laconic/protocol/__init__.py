@@ -8,8 +8,9 @@ what people use; ``checkpoint`` and ``state`` are its memory; ``pacer``, with it
 does what, and says so in ``actions``.
 """
 
-from laconic.protocol.agent import Agent, Info, NotReady
+from laconic.protocol.agent import Agent
 from laconic.protocol.checkpoint import AgentState
 from laconic.protocol.dialogue import Alert, Message
+from laconic.protocol.info import Info, NotReady
 
 __all__ = ["Agent", "AgentState", "Alert", "Info", "Message", "NotReady"]

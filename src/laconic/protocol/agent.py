@@ -10,7 +10,7 @@ import math
 import secrets
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from laconic.protocol.arguments import bad_sample, check_name, check_neighbours,
 from laconic.protocol.checkpoint import AgentState, load_checkpoint, write_checkpoint
 from laconic.protocol.dialogue import Alert, Dialogue, Message
 from laconic.protocol.fingerprint import fingerprint
+from laconic.protocol.info import Info, NotReady
 from laconic.protocol.ledger import Ledger
 from laconic.protocol.messages import Kind, Position
 from laconic.protocol.session import Session
@@ -35,40 +36,6 @@ from laconic.protocol.wire import Wire, identity
 LOCKSTEP, SLOTTED = "lockstep", "slotted"
 _LAST_ROUND = 1 << 47  # half of what a message can say
 _LARGEST_SQUARE = (DIVERGENCE * LARGEST_LABEL) ** 2  # of a model: entries beyond its root, 1e15, are refused by others
-
-
-class NotReady(RuntimeError):
-    """The round is not over: some neighbour has not been heard."""
-
-
-class Info(NamedTuple):
-    """What a round was.
-
-    Attributes
-    ----------
-    round : int
-        Counted from 1.
-    prediction : float
-        Made before the label was learned from; NaN in a round without a sample.
-    label : float
-        NaN if it was missing.
-    loss : float
-        Of the prediction; NaN without a label.
-    sent : bool
-        Whether the model, or its change, was sent.
-    bits : int
-        What that cost by the paper's account: 0 if nothing was sent.
-    saturated : float
-        Share of the message's entries that lay outside the quantizer's range.
-    """
-
-    round: int
-    prediction: float
-    label: float
-    loss: float
-    sent: bool
-    bits: int
-    saturated: float
 
 
 @final

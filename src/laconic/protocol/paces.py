@@ -8,7 +8,8 @@ from typing import final
 
 from laconic.engine import Diverged
 from laconic.protocol.actions import Note, Terms
-from laconic.protocol.agent import LOCKSTEP, Agent, Info
+from laconic.protocol.agent import LOCKSTEP, Agent
+from laconic.protocol.info import Info
 from laconic.protocol.pacer import Pacer
 
 _CALM = 0.3  # seconds of silence after which an agent that is done believes that nobody needs it
