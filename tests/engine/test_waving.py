@@ -127,7 +127,7 @@ def test_missing_labels(features, engine):
     y[:, 2] = np.nan
     y[:20] = np.nan
     trace = run(lc.WaveRLS(), features, NETWORKS["random"], X, y, engine)
-    assert np.isfinite(trace.predictions).all() and trace.mse()[-1] < 0.5 * np.nanvar(y)
+    assert np.isfinite(trace.predictions).all() and trace.mse()[-1] < 0.6 * np.nanvar(y)
 
 
 def test_single_precision_is_for_inputs_and_predictions(features, engine):
@@ -170,3 +170,35 @@ def test_a_state_of_another_run_is_refused(features):
     waved = lc.simulate(lc.WaveRLS(), features, NETWORKS["ring"], X, y)
     with pytest.raises(ValueError, match="state comes from another network"):
         lc.simulate(lc.WaveRLS(), features, lc.Network.ring(4), X[:, :4], y[:, :4], state=waved.state)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic", "squared-hinge"])
+@pytest.mark.parametrize("network", NETWORKS)
+def test_the_engines_agree(network, loss, features):
+    graph = NETWORKS[network]
+    X, y = make_stream(150, graph.n_agents, binary=lc.losses.get(loss).binary)
+    y[5, 0] = y[17, -1] = np.nan
+    for forgetting in (1.0, 0.98):
+        learner = lc.WaveRLS(loss=loss, forgetting=forgetting)
+        slow, fast = (run(learner, features, graph, X, y, engine, collective=True) for engine in ENGINES)
+        assert (slow.about["engine"], fast.about["engine"]) == ENGINES
+        for name in ("bits", "sent", "link_bits"):
+            assert np.array_equal(getattr(slow, name), getattr(fast, name)), name
+        assert (slow.waves["terms"] == fast.waves["terms"]).all()
+        for name in ("theta", "information", "step", "energy", "link", "link_n", "wave", "mail"):
+            assert np.array_equal(slow.state.learner[name], fast.state.learner[name]), name
+        for name in ("predictions", "energy", "consensus_error", "replica_error", "collective_square"):
+            np.testing.assert_allclose(getattr(slow, name), getattr(fast, name), rtol=1e-9, atol=1e-9, err_msg=name)
+        for name in ("weights", "own", "moments", "count", "square"):
+            one, other = slow.state.learner[name], fast.state.learner[name]
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9, err_msg=name)
+
+
+def test_a_state_goes_on_in_the_other_engine(features):
+    X, y = make_stream(80, 6)
+    whole = run(lc.WaveRLS(), features, NETWORKS["random"], X, y)
+    for first, second in (ENGINES, ENGINES[::-1]):
+        half = run(lc.WaveRLS(), features, NETWORKS["random"], X[:24], y[:24], first)
+        rest = run(lc.WaveRLS(), features, NETWORKS["random"], X[24:], y[24:], second, state=half.state)
+        assert np.array_equal(rest.bits, whole.bits[24:])
+        np.testing.assert_allclose(rest.predictions, whole.predictions[24:], rtol=1e-9, atol=1e-10)

@@ -48,8 +48,7 @@ def test_common_state_is_made_of_bytes_alone(features):
     for x, label in zip(X, y, strict=True):
         for sender, message in run.round(x, label):
             if sender == root:
-                said, _ = decode(message.data, features.n_features, down=True)
-                listener = listener.after(message.data, said)
+                listener = listener.after(message.data).common
     for name, part in listener.parts().items():
         assert np.array_equal(part, run.nodes[root].common.parts()[name])
     assert np.abs(listener.theta).max() > 0
@@ -155,4 +154,8 @@ def test_messages_of_strangers_and_of_other_waves_change_nothing(features):
     with pytest.raises(ValueError, match="no neighbour 6"):
         node.receive(6, message.data)
     with pytest.raises(ValueError, match="message"):
-        node.receive(sender, message.data[:-3])
+        node.receive(sender, message.data[:1])
+    now = (node.wave << 1).to_bytes(2, "big")
+    with pytest.raises(ValueError, match="message"):
+        node.receive(sender, now + message.data[2:-3])
+    assert np.array_equal(node.common.information, before["information"])

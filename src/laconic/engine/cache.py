@@ -16,7 +16,19 @@ from numba import njit
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 #: The files that are compiled.
-SOURCES = ("coding", "endings", "least_squares", "rounds", "rows", "sincos", "single", "steps", "vectors")
+SOURCES = (
+    "coding",
+    "endings",
+    "least_squares",
+    "rounds",
+    "rows",
+    "sincos",
+    "single",
+    "steps",
+    "vectors",
+    "wave_kernels",
+    "wave_rounds",
+)
 
 
 def digest() -> str:

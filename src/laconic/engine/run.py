@@ -13,7 +13,7 @@ from laconic.engine.errors import Diverged
 from laconic.engine.log import Log
 from laconic.engine.outcome import advice, attach, bad_input, make_trace
 from laconic.engine.samples import Blocks, Samples
-from laconic.engine.support import compiles
+from laconic.engine.support import compiles, supports
 from laconic.features import RandomFeatures
 from laconic.learners import Learner, Speech
 from laconic.network import Network
@@ -185,6 +185,11 @@ def _waving(
     collective: bool,
 ) -> Engine:
     """The engine of a learner that has messages of its own."""
+    if engine == "compiled" or (engine == "auto" and compiles(learner)):
+        if not supports(learner):
+            raise ValueError(f"engine must be 'reference' or 'auto' for {learner!r}: its loss has no kernel for waves.")
+        compiled = _extras.need("laconic.engine.wave_compiled", "the compiled engine")
+        return compiled.CompiledWaving(learner, features, network, dtype, state, collective)
     from laconic.engine.waving import Waving
 
     return Waving(learner, features, network, dtype, state, collective)

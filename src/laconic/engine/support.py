@@ -6,12 +6,17 @@ from functools import cache
 from importlib.util import find_spec
 
 from laconic.channel import Quantizer
-from laconic.learners import Learner
+from laconic.learners import Learner, Speech
 from laconic.learners.base import Kernel
+
+#: Losses whose squares the kernels of waves know.
+WAVING = ("squared", "logistic", "squared-hinge")
 
 
 def supports(learner: Learner) -> bool:
     """Whether there are kernels for this very learner, its loss and its channel."""
+    if learner.speech is Speech.OWN:
+        return learner.loss.kernel in WAVING
     channel = learner.channel
     quantizer = channel.quantizer if channel else None
     return (

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from laconic._validate import Array
-from laconic.waves.message import Term, on_grid
+from laconic.waves.message import Said, Term, decode, encode, on_grid
 
 
 class Arithmetic:
@@ -67,6 +67,14 @@ class Arithmetic:
         scaled = codes.astype(np.float64) * on_grid(step)
         return float(np.add.accumulate(scaled * scaled)[-1])
 
+    def encode(self, said: Said) -> tuple[bytes, int]:
+        """A message as bytes, and its length in bits."""
+        return encode(said)
+
+    def decode(self, data: bytes, n_features: int, *, down: bool) -> tuple[Said, int]:
+        """What a message says, and its length in bits; ValueError if it is none."""
+        return decode(data, n_features, down=down)
+
     # What a sender alone decides: any method is right. ------------------------------------------------------------
 
     def whitened(self, lower: Array, symmetric: Array) -> Array:
@@ -85,18 +93,21 @@ class Arithmetic:
         product = rows.T @ rows
         return 0.5 * (product + product.T)
 
-    def largest(self, symmetric: Array) -> tuple[float, Array]:
-        """The eigenvalue of largest magnitude, and its eigenvector, whose entries add up to something positive."""
+    def beyond(self, symmetric: Array, tolerance: float) -> tuple[Array, Array]:
+        """The eigenvalues of magnitude larger than ``tolerance``, and their eigenvectors as columns."""
         values, vectors = np.linalg.eigh(symmetric)
-        k = 0 if -values[0] > values[-1] else -1
-        return float(values[k]), _upright(vectors[:, k])
+        wanted = np.abs(values) > tolerance
+        return values[wanted], vectors[:, wanted]
+
+    def above(self, symmetric: Array, least: float) -> bool:
+        """Whether all eigenvalues are larger than ``least``: whether what is left of it has a Cholesky factor."""
+        try:
+            np.linalg.cholesky(symmetric - least * np.eye(len(symmetric)))
+        except np.linalg.LinAlgError:
+            return False
+        return True
 
     def least(self, symmetric: Array) -> tuple[float, Array]:
         """The least eigenvalue, and its eigenvector."""
         values, vectors = np.linalg.eigh(symmetric)
-        return float(values[0]), _upright(vectors[:, 0])
-
-
-def _upright(vector: Array) -> Array:
-    """``vector`` or its opposite: a term is the same with either, so let the choice not be a library's."""
-    return -vector if vector.sum() < 0 else vector
+        return float(values[0]), vectors[:, 0]

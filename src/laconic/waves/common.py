@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,6 +11,14 @@ from laconic._validate import Array
 from laconic.waves.arithmetic import Arithmetic
 from laconic.waves.message import Said, Term, on_grid
 from laconic.waves.rule import Rule
+
+
+class Following(NamedTuple):
+    """What came down: what it says, its length in bits, and what everybody knows after it."""
+
+    said: Said
+    bits: int
+    common: Common
 
 
 class Common:
@@ -35,7 +44,7 @@ class Common:
         self.information, self.theta, self.step, self.energy = information, theta, step, energy
         self._whiteners: dict[float, tuple[Array, bool]] = {}
         self._inverses: dict[float, Array] = {}
-        self._following: dict[bytes, Common] = {}
+        self._following: dict[bytes, Following] = {}
 
     @classmethod
     def first(cls, rule: Rule, arithmetic: Arithmetic, n_features: int) -> Common:
@@ -57,10 +66,13 @@ class Common:
             self._inverses[n] = self.arithmetic.inverse(self.whitener(n)[0])
         return self._inverses[n]
 
-    def revised(self, n: float, terms: Sequence[Term], lift: int | None) -> Common:
-        """C + (1/n) sum sign (L k s)(L k s)', L = chol(n C + thick(n) I, thick(n)); C + lift I where there is one."""
-        information = self.information
-        if terms:
+    def revised(self, n: float, terms: Sequence[Term], lift: int | None, raised: Array | None = None) -> Common:
+        """C + (1/n) sum sign (L k s)(L k s)', L = chol(n C + thick(n) I, thick(n)); C + lift I where there is one.
+
+        ``raised`` is that sum, of somebody who has it already.
+        """
+        information = self.information if raised is None else raised
+        if terms and raised is None:
             information = self.arithmetic.raised(information, self.whitener(n)[0], terms, n)
         if lift is not None:
             information = information.copy()
@@ -75,12 +87,18 @@ class Common:
         made._whiteners, made._inverses = self._whiteners, self._inverses
         return made
 
-    def after(self, data: bytes, said: Said) -> Common:
-        """The common state after a message came down; ``said`` is what ``data`` says."""
+    def after(self, data: bytes) -> Following:
+        """What a message down says, and the common state after it; ValueError if it is none."""
         if data not in self._following:
-            following = self.revised(said.n, said.terms, said.lift).moved(said.n, said.step, said.codes)
-            self._following = {data: following}
+            said, bits = self.arithmetic.decode(data, len(self.theta), down=True)
+            made = self.revised(said.n, said.terms, said.lift).moved(said.n, said.step, said.codes)
+            self._following = {data: Following(said, bits, made)}
         return self._following[data]
+
+    def keep(self, data: bytes, following: Following) -> Common:
+        """Let it be known what a message says, to its sender, who need not read it."""
+        self._following = {data: following}
+        return following.common
 
     def parts(self) -> dict[str, Array]:
         """All of it as arrays, for a state that can be saved."""

@@ -37,23 +37,31 @@ def matrix_of(term: Term) -> Array:
 
 
 def describe(arithmetic: Arithmetic, matrix: Array, tolerance: float, nu: float, most: int) -> list[Term]:
-    """Terms whose sum is ``matrix`` but for eigenvalues of magnitude at most ``tolerance``.
+    """Terms whose sum is ``matrix`` but for eigenvalues of magnitude at most ``tolerance``, ``most`` at the most.
 
-    While |x| > tol for the eigenvalue x of largest magnitude, and fewer than ``most`` terms: z = sqrt|x| eigenvector;
-    the term of sign(x) z z' is taken, and what it says is subtracted. A term that rounds to nothing ends it.
+    Each eigenvalue x with |x| > tol becomes the term of sign(x) z z', z = sqrt|x| eigenvector, the largest first; what
+    they say is subtracted, and the rest described in the same way until nothing is left beyond the tolerance, or
+    terms round to nothing. (The rule decomposes again after every term: same error and bits, many times the work.)
     """
     rest = matrix.copy()
     terms: list[Term] = []
     while len(terms) < most:
-        value, vector = arithmetic.largest(rest)
-        if not abs(value) > tolerance:
+        values, basis = arithmetic.beyond(rest, tolerance)
+        before = len(terms)
+        for k in np.argsort(-np.abs(values), kind="stable")[: most - before]:
+            sign = 1 if values[k] > 0 else -1
+            term = term_of(sign, upright(basis[:, k]) * math.sqrt(abs(values[k])), tolerance, nu)
+            if term.codes.any():
+                terms.append(term)
+                rest -= matrix_of(term)
+        if len(terms) == before:
             break
-        term = term_of(1 if value > 0 else -1, math.sqrt(abs(value)) * vector, tolerance, nu)
-        if not term.codes.any():
-            break
-        terms.append(term)
-        rest -= matrix_of(term)
     return terms
+
+
+def upright(vector: Array) -> Array:
+    """``vector`` or its opposite: a term is the same with either, so let the choice not be a library's."""
+    return -vector if vector.sum() < 0 else vector
 
 
 def describe_change(
@@ -65,15 +73,18 @@ def describe_change(
     term, z = sqrt(1/2 - x) eigenvector.
     """
     start = np.eye(len(lower)) if known is None else known
-    terms = describe(arithmetic, _raised(wanted, 0.5) - start, kappa, nu, most)
+    if not arithmetic.above(wanted, 0.5):
+        values, vectors = np.linalg.eigh(wanted)
+        wanted = (vectors * np.maximum(values, 0.5)) @ vectors.T
+    terms = describe(arithmetic, wanted - start, kappa, nu, most)
     total = start + sum((matrix_of(term) for term in terms), np.zeros_like(start))
     for _ in range(len(lower)):
-        if _above(total, 0.25):
+        if arithmetic.above(total, 0.25):
             break
         value, vector = arithmetic.least(total)
         if not value < 0.25:
             break
-        term = term_of(1, math.sqrt(0.5 - value) * vector, kappa, nu)
+        term = term_of(1, math.sqrt(0.5 - value) * upright(vector), kappa, nu)
         if not term.codes.any():
             break
         terms.append(term)
@@ -90,8 +101,8 @@ def lift_low(
     low: float,
     kappa: float,
     nu: float,
-) -> tuple[list[Term], int | None]:
-    """More terms, and a lift if they do not do, so that C + terms/n has no eigenvalue under ``low`` < 0.
+) -> tuple[list[Term], int | None, Array]:
+    """More terms, and a lift if they do not do, so that C + terms/n has no eigenvalue under ``low`` < 0; and that.
 
     While it has l < low, eigenvector u: one more term, z = L^-1 u sqrt(-n l). The lift is the byte of 2^(1/4) grid(what
     is missing), to be added to the diagonal.
@@ -99,32 +110,15 @@ def lift_low(
     raised = arithmetic.raised(information, lower, terms, n)
     found = list(terms)
     for _ in range(len(lower)):
-        if _above(raised, low):
-            return found, None
+        if arithmetic.above(raised, low):
+            return found, None, raised
         value, vector = arithmetic.least(raised)
         if not value < low:
-            return found, None
-        term = term_of(1, arithmetic.forward(lower, vector) * math.sqrt(-n * value), kappa, nu)
+            return found, None, raised
+        term = term_of(1, upright(arithmetic.forward(lower, vector)) * math.sqrt(-n * value), kappa, nu)
         if not term.codes.any():
             break
         found.append(term)
         raised = arithmetic.raised(information, lower, found, n)
     value, _ = arithmetic.least(raised)
-    return found, (min(255, grid(low - value) + 1) if value < low else None)
-
-
-def _raised(symmetric: Array, least: float) -> Array:
-    """``symmetric`` with its eigenvalues raised to at least ``least``."""
-    if _above(symmetric, least):
-        return symmetric
-    values, vectors = np.linalg.eigh(symmetric)
-    return (vectors * np.maximum(values, least)) @ vectors.T
-
-
-def _above(symmetric: Array, least: float) -> bool:
-    """Whether all eigenvalues are larger than ``least``: whether what is left of it has a Cholesky factor."""
-    try:
-        np.linalg.cholesky(symmetric - least * np.eye(len(symmetric)))
-    except np.linalg.LinAlgError:
-        return False
-    return True
+    return found, (min(255, grid(low - value) + 1) if value < low else None), raised

@@ -84,14 +84,26 @@ def from_bfloat16(bits: int) -> float:
     return float(struct.unpack(">f", struct.pack(">I", bits << 16))[0])
 
 
+def brief(value: float) -> float:
+    """What is left of a number that travels as a bfloat16."""
+    return from_bfloat16(bfloat16(value))
+
+
 def numbered(wave: int) -> int:
     """The 15 bits that a message says of a wave's number; 0 is left to sweeps."""
     return (wave - 1) % _WAVES + 1
 
 
-def encode(said: Said) -> tuple[bytes, int]:
+def wave_of(data: bytes) -> int:
+    """The wave number that a message begins with; ValueError if it is too short to have one."""
+    if len(data) < 2:
+        raise ValueError("the message ends too early")
+    return int.from_bytes(data[:2], "big") >> 1
+
+
+def encode(said: Said, writer: Writer | None = None) -> tuple[bytes, int]:
     """A message as bytes, and its length in bits."""
-    writer = Writer()
+    writer = Writer() if writer is None else writer
     writer.number(said.wave, 15)
     writer.number(said.flag, 1)
     writer.number(int.from_bytes(struct.pack(">f", said.n), "big"), 32)
@@ -110,9 +122,9 @@ def encode(said: Said) -> tuple[bytes, int]:
     return writer.data()
 
 
-def decode(data: bytes, n_features: int, *, down: bool) -> tuple[Said, int]:
+def decode(data: bytes, n_features: int, *, down: bool, reader: Reader | None = None) -> tuple[Said, int]:
     """What ``encode`` was told, and the length in bits; ValueError for anything else."""
-    reader = Reader(data)
+    reader = Reader(data) if reader is None else reader
     wave, flag = reader.number(15), bool(reader.number(1))
     n = float(struct.unpack(">f", reader.number(32).to_bytes(4, "big"))[0])
     q, v = from_bfloat16(reader.number(16)), from_bfloat16(reader.number(16))

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from laconic._validate import Array
-from laconic.waves.common import Common
+from laconic.waves.common import Common, Following
 from laconic.waves.describing import describe, describe_change, lift_low, quantized
-from laconic.waves.message import SWEEP, Said, decode, encode, numbered
+from laconic.waves.message import SWEEP, Said, brief, numbered, wave_of
 from laconic.waves.own import Own
 from laconic.waves.rule import SWEEP_HEIGHT, Rule
 from laconic.waves.tree import Place
@@ -96,7 +96,7 @@ class Node:
         self.told: Told | None = None
         self.heard: dict[int, Told] = {}
         self.above: Above | None = None
-        self.pending: bytes | None = None
+        self.pending: Said | None = None
         self.relay: Message | None = None
 
     @property
@@ -115,24 +115,24 @@ class Node:
         down = sender == self.place.parent
         if not down and sender not in self.place.children:
             raise ValueError(f"agent {self.place.agent} has no neighbour {sender} in the tree")
-        said, bits = decode(data, self.n_features, down=down)
-        if down and said.wave == SWEEP:
-            return self._hear_sweep(said)
-        if said.wave != numbered(self.wave):
+        wave = wave_of(data)
+        if down and wave == SWEEP:
+            return self._hear_sweep(self.arithmetic.decode(data, self.n_features, down=False)[0])
+        if wave != numbered(self.wave):
             return False
         if down:
+            said, bits, common = self.common.after(data)
             if self.place.children:
                 self.relay = Message(self.place.children, data, bits, len(said.terms), self.wave, self.start)
-            self._adopt(self.common.after(data, said), said.n)
+            self._adopt(common, said.n)
         else:
-            self._hear_up(sender, said)
+            self._hear_up(sender, self.arithmetic.decode(data, self.n_features, down=False)[0])
         return True
 
     def acknowledged(self) -> None:
         """The parent has heard what was last said to it: both ends know U_i, n_i from now on."""
         if self.pending is not None:
-            said, _ = decode(self.pending, self.n_features, down=False)
-            self.link, self.told = self._understood(self.link, said)
+            self.link, self.told = self._understood(self.link, self.pending)
             self.pending = None
 
     def _hear_up(self, child: int, said: Said) -> None:
@@ -206,8 +206,7 @@ class Node:
         self.own.mark()
         tau = self.rule.looseness(self.place.n_agents, self.place.inner) if self.place.children else 1.0
         base = self.common.information if self.link is None else self.link.information
-        message = self._coded((self.place.parent or 0,), numbered(self.wave), total, base, tau)
-        self.pending = message.data
+        message, self.pending = self._coded((self.place.parent or 0,), numbered(self.wave), total, base, tau)
         return message
 
     def _sweep(self) -> Message:
@@ -216,9 +215,9 @@ class Node:
         above = self.above or Above(0.0, np.zeros_like(own.information), np.zeros(self.n_features), 0.0)
         n = float(np.float32(own.count + above.n))
         total = Sum(n, own.information + above.information, own.moments + above.moments, own.square + above.square, 0.0)
-        return self._coded(self.place.children, SWEEP, total, np.zeros_like(own.information), 1.0)
+        return self._coded(self.place.children, SWEEP, total, np.zeros_like(own.information), 1.0)[0]
 
-    def _coded(self, to: tuple[int, ...], wave: int, total: Sum, base: Array, tau: float) -> Message:
+    def _coded(self, to: tuple[int, ...], wave: int, total: Sum, base: Array, tau: float) -> tuple[Message, Said]:
         """Terms of the change from n B to S, and the vector, both whitened by what everybody knows."""
         rule, carried = self.rule, self.carried
         sigma = math.sqrt(max(self.own.count, 1.0) / carried)
@@ -228,8 +227,8 @@ class Node:
         terms = describe(self.arithmetic, change, tau * rule.kappa * sigma, nu, rule.most) if total.n > 0 else []
         vector = self.arithmetic.forward(lower, total.moments)
         step, codes = quantized(vector, rule.delta * sigma * _root_mean(total))
-        said = Said(wave, False, total.n, total.square, total.bend, tuple(terms), step, codes)
-        return Message(to, *encode(said), len(terms), self.wave, self.start)
+        said = Said(wave, False, total.n, brief(total.square), brief(total.bend), tuple(terms), step, codes)
+        return Message(to, *self.arithmetic.encode(said), len(terms), self.wave, self.start), said
 
     def _decide(self) -> Message:
         """*Root*: new information and a new model for everybody."""
@@ -244,18 +243,18 @@ class Node:
         terms = describe_change(arithmetic, lower, known, wanted, rule.kappa, nu, rule.most)
         ahead = rule.carried(rule.following(self.start, self.place.height), self.place.census)
         low = -rule.thick(ahead) / (2 * ahead)
-        terms, lift = lift_low(arithmetic, common.information, lower, terms, n, low, rule.kappa, nu)
-        revised = common.revised(n, terms, lift)
+        terms, lift, raised_to = lift_low(arithmetic, common.information, lower, terms, n, low, rule.kappa, nu)
+        revised = common.revised(n, terms, lift, raised_to)
         # 2. The measured over the expected curvature of the last step; then the next step.
         if common.energy > 0 and n > 0:
             self.trust = max(1.0, self.trust / 2, v / (common.energy * n))
         lower, _ = revised.whitener(n)
         vector = arithmetic.forward(lower, r - rule.ridge * common.theta) / self.trust
         step, codes = quantized(vector, rule.delta * _root_mean(Sum(n, S, r, q, v)))
-        said = Said(numbered(self.wave), lift is not None, n, q, v, tuple(terms), step, codes, lift)
-        data, bits = encode(said)
+        said = Said(numbered(self.wave), lift is not None, n, brief(q), brief(v), tuple(terms), step, codes, lift)
+        data, bits = arithmetic.encode(said)
         message = Message(self.place.children, data, bits, len(terms), self.wave, self.start)
-        self._adopt(common.after(data, said), n)
+        self._adopt(common.keep(data, Following(said, bits, revised.moved(n, step, codes))), n)
         return message
 
     # What comes of it ---------------------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ def node_parts(node: Node) -> dict[str, Array]:
         "link_n": np.array(_NOBODY if link is None else link.n),
         "told": np.full(size + 2, np.nan) if told is None else np.array([*told.moments, told.square, told.bend]),
         "above": nothing if above is None else _flat(above),
-        "pending": np.frombuffer(node.pending or b"", dtype=np.uint8),
+        "pending": _letter(node),
     }
 
 
@@ -65,7 +65,14 @@ def restore_node(node: Node, parts: Mapping[str, Array], common: Common | None =
     node.link, node.told = link_of(parts), told_of(parts)
     above = parts["above"]
     node.above = _unflat(above, node.n_features) if len(above) and not np.isnan(above[0]) else None
-    node.pending = parts["pending"].astype(np.uint8).tobytes() or None
+    letter = parts["pending"].astype(np.uint8).tobytes()
+    node.pending = arithmetic.decode(letter, node.n_features, down=False)[0] if letter else None
+
+
+def _letter(node: Node) -> Array:
+    """What was said to the parent and not acknowledged yet, as bytes."""
+    data = b"" if node.pending is None else node.arithmetic.encode(node.pending)[0]
+    return np.frombuffer(data, dtype=np.uint8)
 
 
 def link_of(parts: Mapping[str, Array]) -> Link | None:

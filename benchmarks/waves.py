@@ -1,0 +1,162 @@
+"""WaveRLS against the best centralised least squares and against the rule's own figures: ``python benchmarks/waves.py``.
+
+Three parts, each a table: ``cells``, the paper's protocol on four sets, dealt at random, sorted by the label (y) or by the
+input of largest variance (x); ``sets``, four more that chose nothing; ``graphs``, deep and large networks of 1000 rounds,
+rows drawn with replacement. An MSE is that of every agent's model on every agent's sample, x 1e-3; bits are kbit an agent.
+Writes ``benchmarks/results/waves.json``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import networkx as nx
+import numpy as np
+
+import laconic as lc
+from laconic.experiments.settings import SETTINGS, Setting
+from laconic.experiments.streams import Stream, make_stream, scaled
+
+RIDGES = (0.004, 0.02, 0.05, 0.1)
+LEARNERS = {"WaveRLS": lc.WaveRLS(), "frugal": lc.WaveRLS.frugal()}
+
+#: MSE x 1e-3 and kbit an agent that the rule was measured to have: (set, deal) -> WaveRLS, frugal.
+CELLS: dict[tuple[str, str], tuple[tuple[float, float], tuple[float, float | None]]] = {
+    ("air-quality", "iid"): ((1.63, 23), (1.81, 13)),
+    ("air-quality", "y"): ((1.65, 23), (1.74, 14)),
+    ("air-quality", "x"): ((1.63, 23), (1.71, None)),
+    ("toms-hardware", "iid"): ((0.69, 15), (0.71, 9)),
+    ("toms-hardware", "y"): ((0.67, 15), (0.68, None)),
+    ("energy", "iid"): ((21.8, 25), (22.9, 13)),
+    ("energy", "y"): ((21.8, 26), (23.0, None)),
+    ("twitter", "iid"): ((2.69, 30), (2.98, 15)),
+    ("twitter", "y"): ((2.67, 30), (2.95, None)),
+}
+SETS = (
+    Setting("power-plant", "Power plant", n_agents=5, bandwidth=0.5),
+    Setting("california-housing", "Housing", n_agents=5, bandwidth=0.5),
+    SETTINGS["conductivity"],
+    SETTINGS["blood"],
+)
+#: Ratio to the best centralised, kbit an agent, kbit of the busiest.
+GRAPHS: dict[tuple[str, str, str], tuple[float, float | None, float | None]] = {
+    ("ring 100", "air-quality", "iid"): (1.20, 29, 32),
+    ("ring 100", "air-quality", "y"): (1.87, 27, 30),
+    ("ring 100", "twitter", "y"): (1.56, 28, 53),
+    ("path 50", "air-quality", "y"): (1.51, 27, 32),
+    ("grid 10x10", "air-quality", "y"): (1.23, 20, 32),
+    ("random 20", "air-quality", "y"): (1.15, None, None),
+    ("random 100", "air-quality", "y"): (1.15, None, None),
+}
+
+
+def network_of(name: str, seed: int) -> lc.Network:
+    kind, size = name.split()
+    if kind == "grid":
+        return lc.Network.from_networkx(nx.grid_2d_graph(10, 10))
+    if kind == "random":
+        return lc.Network.random(int(size), p=6 / int(size), seed=seed)
+    return {"ring": lc.Network.ring, "path": lc.Network.path}[kind](int(size))
+
+
+def dealt(setting: Setting, deal: str, seed: int, protocol: str = "prepared") -> Stream:
+    X, _ = scaled(setting.name, protocol, None, None)
+    widest = int(np.argmax(X.var(axis=0)))
+    how = {"iid": "shuffled", "y": "sorted-by-target", "x": f"sorted-by-feature:{widest}"}[deal]
+    return make_stream(setting, seed, protocol=protocol, partition=how)
+
+
+def drawn(name: str, deal: str, network: lc.Network, seed: int, n_rounds: int = 1000) -> Stream:
+    """Rows with replacement: of all of the set, or of an agent's own band of labels."""
+    X, y = scaled(name, "prepared", None, None)
+    random, n = np.random.default_rng(seed), network.n_agents
+    rows = random.integers(len(y), size=(n_rounds, n))
+    if deal == "y":
+        bands = np.array_split(np.argsort(y, kind="stable"), n)
+        rows = np.stack([random.choice(band, n_rounds) for band in bands], axis=1)
+    features = lc.RandomFeatures.gaussian(X.shape[1], 50, bandwidth=0.5, seed=seed)
+    return Stream(X[rows], y[rows], features, network)
+
+
+def best_centralised(stream: Stream) -> float:
+    runs = (
+        lc.offline.recursive_least_squares(stream.features, stream.X, stream.y, centralised=True, regularization=ridge)
+        for ridge in RIDGES
+    )
+    return min(float(np.mean((run - stream.y) ** 2)) for run in runs)
+
+
+def measured(learner: lc.Learner, streams: list[Stream], engine: str) -> dict[str, Any]:
+    """Means over the seeds."""
+    rows = []
+    for stream in streams:
+        trace = lc.simulate(
+            learner, stream.features, stream.network, stream.X, stream.y, collective=True, engine=engine
+        )
+        bits, best = trace.bits.sum(axis=0) / 1e3, best_centralised(stream)
+        mse = float(trace.global_mse()[-1])
+        dense = 32 * stream.features.n_features * len(stream.y) / 1e3
+        rows.append([mse * 1e3, best * 1e3, mse / best, bits.mean(), bits.max(), trace.sent.mean(axis=1).sum(), dense])
+    names = ("mse", "best", "ratio", "kbit", "busiest", "messages", "odkla_kbit")
+    means = dict(zip(names, np.mean(rows, axis=0).tolist(), strict=True))
+    return {**means, "ratios": [row[2] for row in rows]}
+
+
+def show(what: str, row: dict[str, Any], expected: str) -> None:
+    ratios = " ".join(f"{ratio:.3f}" for ratio in row["ratios"])
+    print(
+        f"{what:<36}{row['mse']:8.3f} /{row['kbit']:6.1f} kbit (busiest {row['busiest']:.0f}, {row['messages']:.0f} "
+        f"messages)  of the centre's {row['best']:.3f}: {ratios}   expected {expected}",
+        flush=True,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", default=["cells", "sets", "graphs"], help="which tables to make")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--engine", default="auto")
+    parser.add_argument("--only", default="", help="lines whose name contains this")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "waves.json")
+    given = parser.parse_args()
+    rows: list[dict[str, Any]] = []
+
+    def line(what: str, learner: lc.Learner, streams: list[Stream], expected: str, **more: Any) -> None:
+        row = {"what": what, **more, **measured(learner, streams, given.engine)}
+        rows.append(row)
+        show(what, row, expected)
+
+    if "cells" in given.parts:
+        for (name, deal), figures in CELLS.items():
+            if given.only not in f"{name} {deal}":
+                continue
+            streams = [dealt(SETTINGS[name], deal, seed) for seed in given.seeds]
+            for (kind, learner), (mse, kbit) in zip(LEARNERS.items(), figures, strict=True):
+                line(f"{name} {deal} {kind}", learner, streams, f"{mse} / {kbit or '-'}", rule=(mse, kbit))
+    if "sets" in given.parts:
+        for setting in SETS:
+            for deal in ("iid", "y"):
+                if given.only not in f"{setting.name} {deal}":
+                    continue
+                streams = [dealt(setting, deal, seed, "paper") for seed in given.seeds]
+                line(f"{setting.name} {deal}", lc.WaveRLS(), streams, "ratio <= 1.15, kbit <= ODKLA / 75")
+                print(f"    ODKLA's bits over these: {rows[-1]['odkla_kbit'] / rows[-1]['kbit']:.0f}")
+    if "graphs" in given.parts:
+        for (graph, name, deal), (ratio, kbit, busiest) in GRAPHS.items():
+            if given.only not in f"{graph} {name} {deal}":
+                continue
+            streams = [drawn(name, deal, network_of(graph, seed), seed) for seed in given.seeds]
+            line(f"{graph} {name} {deal}", lc.WaveRLS(), streams, f"ratio {ratio}, {kbit or '-'} / {busiest or '-'}")
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    given.out.write_text(json.dumps(rows, indent=1))
+
+
+if __name__ == "__main__":
+    main()

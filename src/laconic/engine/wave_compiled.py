@@ -1,0 +1,303 @@
+"""The compiled engine of learners that run waves: the nodes of the reference engine, over compiled rounds.
+
+Between waves nobody speaks, and rounds run compiled. In rounds in which somebody may, every node is asked, as by the
+reference engine. What everybody knows is made once for all of them: they start from the same object.
+"""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import numpy as np
+
+from laconic._validate import Array
+from laconic.engine import endings, steps, wave_rounds
+from laconic.engine.chunk import Chunk
+from laconic.engine.compiled import aligned, map_features
+from laconic.engine.wave_arithmetic import CompiledArithmetic
+from laconic.engine.waving import Waving
+from laconic.waves import Common, Node, Own, Rule, records
+
+_SCALED_ROWS = 32
+
+
+@final
+class Block:
+    """The models and data of all agents, and the samples that are learned at the moment."""
+
+    def __init__(self, n_agents: int, n_features: int) -> None:
+        self.n_agents, self.n_features = n_agents, n_features
+        self.weights = aligned(n_agents, n_features, np.float64)
+        self.theta = aligned(n_agents, n_features, np.float64)
+        size = self.size = self.weights.shape[1]
+        self.spread = aligned(n_agents * size, n_features, np.float64)
+        self.gain = aligned(1, n_features, np.float64)
+        self.scaled = aligned(_SCALED_ROWS, n_features, np.float64)
+        self.phi, self.squares, self.now = aligned(0, n_features, np.float64), np.empty((0, 3)), 0
+
+    def rows(self, agent: int, first: int) -> tuple[Array, Array]:
+        """Features and squares of an agent's samples from round ``first`` of the block to now."""
+        part = slice(first * self.n_agents + agent, self.now * self.n_agents, self.n_agents)
+        return self.phi[part], self.squares[part]
+
+
+@final
+class BlockOwn(Own):
+    """An agent's own part, in the arrays of a block; samples are added to A when it is asked for."""
+
+    def __init__(self, rule: Rule, arithmetic: CompiledArithmetic, block: Block, agent: int) -> None:
+        self.rule, self.arithmetic, self._block, self._agent = rule, arithmetic, block, agent
+        n, size = block.n_features, block.size
+        self._information, self._moments = aligned(size, n, np.float64), aligned(1, n, np.float64)
+        self._numbers = np.zeros(2)
+        self._added = 0  # rounds of the block whose samples are in A
+        self._mark: int | None = None  # the round of the block from which on samples are "since"
+        self._before: list[tuple[Array, Array]] = []  # samples since, of earlier blocks
+        self._place(np.eye(n) / rule.ridge, np.zeros(n))
+
+    def _place(self, spread: Array, weights: Array) -> None:
+        block, n = self._block, self._block.n_features
+        start = self._agent * block.size
+        block.spread[start : start + n, :n] = spread
+        block.weights[self._agent, :n] = weights
+
+    def _add(self) -> None:
+        block = self._block
+        if self._added < block.now:
+            wave_rounds.add_samples(
+                self._information,
+                self._moments,
+                self._numbers,
+                block.phi,
+                self._added * block.n_agents + self._agent,
+                block.n_agents,
+                block.now * block.n_agents,
+                block.squares,
+                self.rule.forgetting,
+                block.scaled,
+            )
+            self._added = block.now
+
+    def finish_block(self) -> None:
+        """The block's arrays are about to be replaced: keep what is still needed."""
+        self._add()
+        self._added = 0
+        if self._mark is not None:
+            phi, squares = self._block.rows(self._agent, self._mark)
+            self._before.append((phi.copy(), squares.copy()))
+            self._mark = 0
+
+    @property
+    def weights(self) -> Array:  # type: ignore[override]
+        """The model w."""
+        return self._block.weights[self._agent, : self._block.n_features]
+
+    @property
+    def information(self) -> Array:  # type: ignore[override]
+        """A."""
+        self._add()
+        n = self._block.n_features
+        return self._information[:n, :n]
+
+    @property
+    def moments(self) -> Array:  # type: ignore[override]
+        """b."""
+        self._add()
+        return self._moments[0, : self._block.n_features]
+
+    @property
+    def square(self) -> float:  # type: ignore[override]
+        """c."""
+        self._add()
+        return float(self._numbers[0])
+
+    @property
+    def count(self) -> float:  # type: ignore[override]
+        """m."""
+        self._add()
+        return float(self._numbers[1])
+
+    def mark(self) -> None:
+        """Samples from here on are "since"."""
+        self._mark, self._before = self._block.now, []
+
+    def _samples(self) -> tuple[Array, Array]:
+        parts = [*self._before, self._block.rows(self._agent, self._mark or 0)]
+        phi = aligned(sum(len(squares) for _, squares in parts), self._block.n_features, np.float64)
+        np.concatenate([rows for rows, _ in parts], out=phi)
+        return phi, np.concatenate([squares for _, squares in parts])
+
+    def adopt(self, spread: Array, weights: Array) -> None:
+        """P and w of a wave, then each sample since."""
+        self._place(spread, weights)
+        if self._mark is not None:
+            phi, squares = self._samples()
+            block = self._block
+            if len(squares):
+                wave_rounds.replay(
+                    block.spread, block.weights, self._agent, phi, squares, self.rule.forgetting, block.gain
+                )
+        self._mark, self._before = None, []
+
+    def replace(self, spread: Array, weights: Array) -> None:
+        """P and w that hold all samples so far."""
+        self._place(spread, weights)
+
+    def parts(self) -> dict[str, Array]:
+        """All of it as arrays."""
+        block, n = self._block, self._block.n_features
+        lower = np.tril(block.spread[self._agent * block.size :][:n, :n])
+        since = np.zeros((0, n + 2))
+        if self._mark is not None:
+            phi, squares = self._samples()
+            since = np.column_stack([phi[:, :n], squares[:, :2]])
+        return {
+            "weights": self.weights.copy(),
+            "spread": lower + np.tril(lower, -1).T,
+            "own": self.information.copy(),
+            "moments": self.moments.copy(),
+            "square": np.array(self.square),
+            "count": np.array(self.count),
+            "marked": np.array(-1 if self._mark is None else len(since)),
+            "since": since,
+        }
+
+    def restore(self, parts: dict[str, Array]) -> None:
+        """Take over what ``parts`` gave."""
+        n, marked = self._block.n_features, int(parts["marked"])
+        self._place(parts["spread"], parts["weights"])
+        self._information[:n, :n], self._moments[0, :n] = parts["own"], parts["moments"]
+        self._numbers[:] = float(parts["square"]), float(parts["count"])
+        self._mark, self._before = None, []
+        if marked >= 0:
+            rows = parts["since"][:marked]
+            phi = aligned(marked, n, np.float64)
+            phi[:, :n] = rows[:, :n]
+            self._mark, self._before = 0, [(phi, np.column_stack([rows[:, n:], np.ones(marked)]))]
+
+
+@final
+class CompiledWaving(Waving):
+    """Runs chunks of rounds, one after the other, from a first or a given state."""
+
+    name = "compiled"
+
+    def make_nodes(self) -> list[Node]:
+        """A node for each place, over the arrays of one block; what everybody knows they share."""
+        rule, arithmetic, n = self.learner.rule(), CompiledArithmetic(), self.features.n_features
+        self._block = Block(self.network.n_agents, n)
+        self._loss = steps.LOSSES[str(self.learner.loss.kernel)]
+        common = Common.first(rule, arithmetic, n)
+        return [
+            Node(rule, place, BlockOwn(rule, arithmetic, self._block, place.agent), common) for place in self.places
+        ]
+
+    def advance(self, X: Array, y: Array, mapped: bool = False) -> Chunk:
+        """Run the rounds of ``X`` (T, N, d), or of features (T, N, 2L) if ``mapped``, with labels ``y`` (T, N)."""
+        n_agents = self.network.n_agents
+        bad = ~np.isfinite(X).all(axis=(1, 2))
+        n_rounds = int(np.argmax(bad)) if bad.any() else len(y)
+        samples = X[:n_rounds].reshape(n_rounds * n_agents, X.shape[2]).astype(self.dtype, copy=False)
+        self._begin_block(samples, n_rounds, mapped)
+        labels = np.ascontiguousarray(y[:n_rounds].astype(self.dtype, copy=False), dtype=np.float64)
+        record = _Record(n_rounds, n_agents, self._collective)
+        finished = ending = 0
+        while finished < n_rounds and ending == endings.FINISHED:
+            ending, finished, agent = self._stretch(labels, record, finished, n_rounds)
+        self._end_block(finished)
+        if ending != endings.FINISHED:
+            return Chunk(record.columns(finished, self.dtype), finished, "diverged", agent)
+        if n_rounds < len(y):
+            agent = int(np.argmax(~np.isfinite(X[n_rounds]).all(axis=1)))
+            return Chunk(record.columns(finished, self.dtype), finished, "bad input", agent)
+        return Chunk(record.columns(finished, self.dtype), finished, None, 0)
+
+    def _begin_block(self, samples: Array, n_rounds: int, mapped: bool) -> None:
+        block = self._block
+        if mapped:
+            phi = aligned(len(samples), block.n_features, np.float64)
+            phi[:, : block.n_features] = samples[:, : block.n_features]
+        else:
+            phi = map_features(self.features, samples.astype(np.float64))
+        block.phi, block.squares, block.now = phi, np.empty((len(phi), 3)), 0
+        for agent, node in enumerate(self.nodes):
+            block.theta[agent, : block.n_features] = node.common.theta
+
+    def _end_block(self, finished: int) -> None:
+        self._block.now = finished
+        for node in self.nodes:
+            assert isinstance(node.own, BlockOwn)
+            node.own.finish_block()
+        self._block.now = 0
+
+    def _stretch(self, labels: Array, record: _Record, first: int, n_rounds: int) -> tuple[int, int, int]:
+        """Rounds until somebody may speak, that one included: how they ended, where, and the agent that it concerns."""
+        block, n_agents = self._block, self._block.n_agents
+        ahead = self._next_talk() - self.round
+        stop = min(n_rounds, first + ahead)
+        largest = np.array([self._largest])
+        status, row = wave_rounds.quiet_rounds(
+            block.phi,
+            labels,
+            first,
+            stop,
+            self._loss,
+            self.learner.rule().forgetting,
+            block.weights,
+            block.spread,
+            block.theta,
+            block.gain,
+            largest,
+            record.predictions,
+            block.squares.reshape(-1, n_agents, 3),
+            record.found,
+            record.scores,
+        )
+        self._largest = float(largest[0])
+        if status != endings.FINISHED:
+            self.round += row // n_agents - first
+            return status, row // n_agents, row % n_agents
+        self.round += stop - first
+        block.now = stop
+        if stop == first + ahead:
+            record.spoken[stop - 1] = self.talk(self.round)
+            for agent, node in enumerate(self.nodes):
+                block.theta[agent, : block.n_features] = node.common.theta
+            if not wave_rounds.measure(block.weights, block.theta, block.gain, record.found, stop - 1):
+                self.round -= 1
+                return endings.DIVERGED, stop - 1, 0
+        return status, stop, 0
+
+    def _next_talk(self) -> int:
+        """When somebody may speak next: from the start of a wave on, until all have adopted it."""
+        if self.network.n_agents == 1:
+            return self.round + 2**40
+        return max(self.round + 1, min(node.start for node in self.nodes))
+
+
+class _Record:
+    """The columns of a chunk."""
+
+    def __init__(self, n_rounds: int, n_agents: int, collective: bool) -> None:
+        self.n_agents = n_agents
+        self.predictions, self.found = np.empty((n_rounds, n_agents)), np.empty((n_rounds, 3))
+        self.scores = np.empty((2, n_rounds, n_agents)) if collective else None
+        self.spoken: dict[int, dict[str, Array]] = {}
+
+    def columns(self, finished: int, dtype: np.dtype[Any]) -> dict[str, Array]:
+        """All columns of the rounds that were finished."""
+        columns = {
+            "predictions": self.predictions[:finished].astype(dtype, copy=False),
+            "outside": np.zeros((finished, self.n_agents), dtype=np.int32),
+            "consensus_error": self.found[:finished, 0].copy(),
+            "energy": self.found[:finished, 1].copy(),
+            "replica_error": self.found[:finished, 2].copy(),
+        }
+        for name, nothing in records.silent(self.n_agents).items():
+            columns[name] = np.zeros((finished, *nothing.shape), dtype=nothing.dtype)
+            for t, row in self.spoken.items():
+                if t < finished:
+                    columns[name][t] = row[name]
+        if self.scores is not None:
+            columns["collective_square"], columns["collective_loss"] = self.scores[:, :finished].copy()
+        return columns

@@ -1,0 +1,147 @@
+"""The shared arithmetic of waves, compiled: entry by entry the order of ``laconic.waves.arithmetic``, nothing fused.
+
+Without fast-math flags a compiler neither fuses a product and a sum nor changes their order; it may only do several
+entries at once. So these give NumPy's bits, and a thin agent agrees with a compiled one.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from laconic.engine.cache import entry
+
+
+@entry
+def cholesky(left, lower, least):
+    """Lower factor of ``left``, which is used up; a pivot under ``least`` is raised to it. Returns whether one was."""
+    size, raised = left.shape[0], False
+    for j in range(size):
+        pivot = left[j, j]
+        if not pivot >= least:
+            pivot, raised = least, True
+        root = math.sqrt(pivot)
+        lower[j, j] = root
+        for i in range(j + 1, size):
+            # The column, written as a row of the upper triangle too: what is subtracted below runs along it.
+            lower[i, j] = left[i, j] / root
+            left[j, i] = lower[i, j]
+        for i in range(j + 1, size):
+            factor = lower[i, j]
+            for k in range(j + 1, i + 1):
+                left[i, k] -= factor * left[j, k]
+    return raised
+
+
+@entry
+def add_terms(base, lower, signs, steps, codes, n, made):
+    """B + (1/n) sum sign (L k s)(L k s)' into ``made``."""
+    size = base.shape[0]
+    columns = np.empty((size, size))
+    for i in range(size):
+        for j in range(size):
+            columns[j, i] = lower[i, j]
+    total = np.zeros((size, size))
+    spread = np.empty(size)
+    for term in range(codes.shape[0]):
+        product(columns, steps[term], codes[term], spread)
+        for i in range(size):
+            for j in range(size):
+                total[i, j] += signs[term] * (spread[i] * spread[j])
+    for i in range(size):
+        for j in range(size):
+            made[i, j] = base[i, j] + total[i, j] / n
+
+
+@entry
+def spread_codes(lower, step, codes, spread):
+    """L (k s) into ``spread``."""
+    size = lower.shape[0]
+    columns = np.empty((size, size))
+    for i in range(size):
+        for j in range(size):
+            columns[j, i] = lower[i, j]
+    product(columns, step, codes, spread)
+
+
+@entry
+def product(columns, step, codes, spread):
+    """L (k s), the columns of L as rows: each entry l_i0 x_0 + l_i1 x_1 + ... over all of them, from left to right."""
+    size = len(codes)
+    scaled = codes[0] * step
+    for i in range(size):
+        spread[i] = columns[0, i] * scaled
+    for j in range(1, size):
+        scaled = codes[j] * step
+        for i in range(size):
+            spread[i] += columns[j, i] * scaled
+
+
+@entry
+def solve_back(lower, step, codes, solution):
+    """L'^-1 (k s), from the last entry to the first."""
+    size = len(codes)
+    for j in range(size):
+        solution[j] = codes[j] * step
+    for j in range(size - 1, -1, -1):
+        solution[j] /= lower[j, j]
+        for i in range(j):
+            solution[i] -= lower[j, i] * solution[j]
+
+
+@entry
+def write_vector(codes, bits, at):
+    """Order and codes of a vector of integers, a bit an entry of ``bits`` from ``at`` on; returns where they end."""
+    best, order = 1 << 62, 0
+    for p in range(8):
+        length = 0
+        for k in codes:
+            u = 2 * k - 1 if k > 0 else -2 * k
+            length += 2 * digits_of(u + (1 << p)) - 1 - p
+        if length < best:
+            best, order = length, p
+    for shift in range(2, -1, -1):
+        bits[at] = order >> shift & 1
+        at += 1
+    for k in codes:
+        shifted = (2 * k - 1 if k > 0 else -2 * k) + (1 << order)
+        digits = digits_of(shifted)
+        for shift in range(2 * digits - 2 - order, -1, -1):
+            bits[at] = shifted >> shift & 1 if shift < digits else 0
+            at += 1
+    return at
+
+
+@entry
+def read_vector(bits, at, codes):
+    """Read what ``write_vector`` wrote; returns where it ends, or -1 if bits are missing or mean nothing."""
+    if at + 3 > len(bits):
+        return -1
+    order = bits[at] << 2 | bits[at + 1] << 1 | bits[at + 2]
+    at += 3
+    for k in range(len(codes)):
+        zeros = 0
+        while at < len(bits) and bits[at] == 0:
+            zeros += 1
+            at += 1
+        digits = zeros + 1 + order
+        if at + digits > len(bits) or digits > 42:
+            return -1
+        shifted = 0
+        for _ in range(digits):
+            shifted = shifted << 1 | bits[at]
+            at += 1
+        u = shifted - (1 << order)
+        codes[k] = (u + 1) >> 1 if u & 1 else -(u >> 1)
+    return at
+
+
+@entry
+def digits_of(positive):
+    """Binary digits of a whole number."""
+    digits = 0
+    while positive > 0:
+        digits += 1
+        positive >>= 1
+    return digits

@@ -1,0 +1,248 @@
+"""The compiled rounds of WaveRLS between two waves, and the sums of an agent's own data.
+
+A symmetric matrix of D features is kept as D rows, padded to whole vectors, of which only the tiles on and below the
+diagonal are read and written: half the memory that passes. Tiles on the diagonal are whole, and stay symmetric to the
+bit since both halves are the same products. Every entry is a chain of fused operations in the order of the samples, so
+it has the same bits however samples are cut into blocks.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from laconic.engine.cache import entry
+from laconic.engine.endings import DIVERGED, DIVERGENCE, FINISHED
+from laconic.engine.rows import add_row, clear_row, distance_row, dot_row
+from laconic.engine.steps import SQUARED, SQUARED_HINGE, value_of
+from laconic.engine.vectors import jit, load, splat, store, sum_of, vector_fma
+
+_TILE = 4  # doubles of a vector
+_FLATTEST, _FARTHEST = 0.05, 8.0
+
+
+@jit
+def gain_row(spread, at, phi, row, size, gain):
+    """gain = P phi, P the matrix whose rows start at ``at``, phi a row of features."""
+    zero, phi_at = splat(0.0), row * size
+    for k in range(0, size, _TILE):
+        store(gain, k, zero)
+    for j in range(0, size, _TILE):
+        row0 = at + j * size
+        row1, row2, row3 = row0 + size, row0 + 2 * size, row0 + 3 * size
+        own = load(phi, phi_at + j)
+        f0, f1, f2, f3 = splat(phi[row, j]), splat(phi[row, j + 1]), splat(phi[row, j + 2]), splat(phi[row, j + 3])
+        s0 = s1 = s2 = s3 = zero
+        for k in range(0, j, _TILE):
+            p0, p1 = load(spread, row0 + k), load(spread, row1 + k)
+            p2, p3 = load(spread, row2 + k), load(spread, row3 + k)
+            x = load(phi, phi_at + k)
+            s0, s1, s2, s3 = vector_fma(p0, x, s0), vector_fma(p1, x, s1), vector_fma(p2, x, s2), vector_fma(p3, x, s3)
+            one, other = vector_fma(p1, f1, p0 * f0), vector_fma(p3, f3, p2 * f2)
+            store(gain, k, load(gain, k) + (one + other))
+        gain[0, j] += sum_of(vector_fma(load(spread, row0 + j), own, s0))
+        gain[0, j + 1] += sum_of(vector_fma(load(spread, row1 + j), own, s1))
+        gain[0, j + 2] += sum_of(vector_fma(load(spread, row2 + j), own, s2))
+        gain[0, j + 3] += sum_of(vector_fma(load(spread, row3 + j), own, s3))
+
+
+@jit
+def lower_spread(spread, at, size, gain):
+    """P <- P - u u'."""
+    for j in range(0, size, _TILE):
+        row0 = at + j * size
+        row1, row2, row3 = row0 + size, row0 + 2 * size, row0 + 3 * size
+        u0, u1, u2, u3 = splat(-gain[0, j]), splat(-gain[0, j + 1]), splat(-gain[0, j + 2]), splat(-gain[0, j + 3])
+        for k in range(0, j + 1, _TILE):
+            u = load(gain, k)
+            store(spread, row0 + k, vector_fma(u0, u, load(spread, row0 + k)))
+            store(spread, row1 + k, vector_fma(u1, u, load(spread, row1 + k)))
+            store(spread, row2 + k, vector_fma(u2, u, load(spread, row2 + k)))
+            store(spread, row3 + k, vector_fma(u3, u, load(spread, row3 + k)))
+
+
+@jit
+def learn_row(spread, weights, agent, phi, row, weight, target, forgetting, gain):
+    """P / f; then g = P phi, n = 1 + s g.phi, w + s g (z - w.phi)/n, P - s g g'/n; nothing more where s = 0."""
+    size = weights.shape[1]
+    at = agent * size * size
+    if forgetting < 1.0:
+        raised = splat(1.0 / forgetting)
+        for j in range(size):
+            for k in range(0, j + 1, _TILE):
+                place = at + j * size + k
+                store(spread, place, raised * load(spread, place))
+    if weight == 0.0:
+        return
+    gain_row(spread, at, phi, row, size, gain)
+    scale = weight / (1.0 + weight * dot_row(gain, 0, phi, row * size, size))
+    error = target - dot_row(weights, agent * size, phi, row * size, size)
+    add_row(weights, agent * size, scale * error, gain, 0, size)
+    root = splat(math.sqrt(scale))
+    for k in range(0, size, _TILE):
+        store(gain, k, root * load(gain, k))
+    lower_spread(spread, at, size, gain)
+
+
+@jit
+def square_row(loss, prediction, label):
+    """Weight s and target z of the square that stands for the loss; s = 0 where there is no label."""
+    if math.isnan(label):
+        return 0.0, 0.0
+    if loss == SQUARED:
+        return 1.0, label
+    if loss == SQUARED_HINGE:
+        return (1.0, label) if label * prediction < 1.0 else (0.0, label)
+    near = min(_FARTHEST, max(-_FARTHEST, prediction))
+    p = 1.0 / (1.0 + math.exp(near))
+    weight = max(p * (1.0 - p), _FLATTEST)
+    return weight, near + label / (1.0 + math.exp(label * near)) / weight
+
+
+@jit
+def measure_row(weights, theta, mean, found, t):
+    """Distance of the models from their mean, their energy, and their distance from what everybody knows."""
+    n_agents, size = weights.shape
+    clear_row(mean, 0, size)
+    for i in range(n_agents):
+        add_row(mean, 0, 1.0 / n_agents, weights, i * size, size)
+    apart = energy = off = 0.0
+    for i in range(n_agents):
+        apart += distance_row(weights, i * size, mean, 0, size)
+        energy += dot_row(weights, i * size, weights, i * size, size)
+        off += distance_row(weights, i * size, theta, i * size, size)
+    found[t, 0], found[t, 1], found[t, 2] = math.sqrt(apart), energy, math.sqrt(off)
+    return math.isfinite(energy)
+
+
+@entry
+def measure(weights, theta, mean, found, t):
+    """``measure_row`` for Python to call."""
+    return measure_row(weights, theta, mean, found, t)
+
+
+@entry
+def quiet_rounds(
+    phi,
+    labels,
+    start,
+    stop,
+    loss,
+    forgetting,
+    weights,
+    spread,
+    theta,
+    gain,
+    largest,
+    predictions,
+    squares,
+    found,
+    scores,
+):
+    """Rounds ``start`` to ``stop`` in which nobody speaks; returns how they ended and the row at which they did.
+
+    Row t N + i of ``phi`` belongs to agent i in round t. ``squares`` takes of every sample weight, target, and whether
+    there was a label; ``found`` the three distances of every round; ``scores`` the collective ones, or None.
+    """
+    n_agents, size = weights.shape
+    for t in range(start, stop):
+        for i in range(n_agents):
+            row = t * n_agents + i
+            predictions[t, i] = dot_row(weights, i * size, phi, row * size, size)
+            if not abs(predictions[t, i]) <= DIVERGENCE * largest[0]:
+                return DIVERGED, row
+        for i in range(n_agents):
+            if not math.isnan(labels[t, i]):
+                largest[0] = max(largest[0], abs(labels[t, i]))
+        if scores is not None:
+            score_round(phi, labels, t, loss, weights, scores)
+        for i in range(n_agents):
+            row = t * n_agents + i
+            weight, target = square_row(loss, predictions[t, i], labels[t, i])
+            squares[t, i, 0], squares[t, i, 1] = weight, target
+            squares[t, i, 2] = 0.0 if math.isnan(labels[t, i]) else 1.0
+            learn_row(spread, weights, i, phi, row, weight, target, forgetting, gain)
+        if not measure_row(weights, theta, gain, found, t):
+            return DIVERGED, t * n_agents
+    return FINISHED, stop * n_agents
+
+
+@jit
+def score_round(phi, labels, t, loss, weights, scores):
+    """Every agent's model on every agent's sample of round t: mean squared error and mean loss for each model."""
+    n_agents, size = weights.shape
+    for i in range(n_agents):
+        square = total = 0.0
+        scored = 0
+        for j in range(n_agents):
+            label = labels[t, j]
+            if not math.isnan(label):
+                margin = dot_row(weights, i * size, phi, (t * n_agents + j) * size, size)
+                square += (margin - label) ** 2
+                total += value_of(loss, margin, label)
+                scored += 1
+        scores[0, t, i] = square / scored if scored else np.nan
+        scores[1, t, i] = total / scored if scored else np.nan
+
+
+@entry
+def replay(spread, weights, agent, phi, squares, forgetting, gain):
+    """Learn samples again, in their order, from a model that a wave brought."""
+    for row in range(phi.shape[0]):
+        learn_row(spread, weights, agent, phi, row, squares[row, 0], squares[row, 1], forgetting, gain)
+
+
+@entry
+def add_samples(information, moments, numbers, phi, first, step, stop, squares, forgetting, scaled):
+    """A, b, c, m of samples ``first``, ``first`` + ``step``, .. of ``phi``; A is whole when it returns.
+
+    ``numbers`` are c and m; ``scaled`` is room for some rows. With f < 1 all that came before shrinks by f each time.
+    """
+    size = information.shape[1]
+    while first < stop:
+        n = 0
+        while n < scaled.shape[0] and first < stop:
+            weight, target = squares[first, 0], squares[first, 1]
+            if forgetting < 1.0:
+                numbers[0] *= forgetting
+                numbers[1] *= forgetting
+                for k in range(size):
+                    moments[0, k] *= forgetting
+            numbers[0] += weight * target * target
+            numbers[1] += squares[first, 2]
+            add_row(moments, 0, weight * target, phi, first * size, size)
+            root = splat(math.sqrt(weight))
+            for k in range(0, size, _TILE):
+                store(scaled, n * size + k, root * load(phi, first * size + k))
+            n += 1
+            first += step
+        add_products(information, scaled, n, forgetting)
+    for j in range(size):
+        for k in range(j // _TILE * _TILE + _TILE, size):
+            information[j, k] = information[k, j]
+
+
+@jit
+def add_products(information, rows, n, forgetting):
+    """A <- f A + x x' for each of n rows x, in their order."""
+    size = information.shape[1]
+    shrink = splat(forgetting)
+    for j in range(0, size, _TILE):
+        for k in range(0, j + 1, _TILE):
+            at0 = j * size + k
+            at1, at2, at3 = at0 + size, at0 + 2 * size, at0 + 3 * size
+            a0, a1 = load(information, at0), load(information, at1)
+            a2, a3 = load(information, at2), load(information, at3)
+            for row in range(n):
+                x = load(rows, row * size + k)
+                if forgetting < 1.0:
+                    a0, a1, a2, a3 = shrink * a0, shrink * a1, shrink * a2, shrink * a3
+                a0 = vector_fma(splat(rows[row, j]), x, a0)
+                a1 = vector_fma(splat(rows[row, j + 1]), x, a1)
+                a2 = vector_fma(splat(rows[row, j + 2]), x, a2)
+                a3 = vector_fma(splat(rows[row, j + 3]), x, a3)
+            store(information, at0, a0)
+            store(information, at1, a1)
+            store(information, at2, a2)
+            store(information, at3, a3)
