@@ -10,7 +10,7 @@ from conftest import CHANNELS, LEARNERS, make_learner, make_stream
 import laconic as lc
 from laconic.cli import main
 from laconic.protocol.accounts import Accounts
-from laconic.testing.faults import _DRAWERS, check, draw_schedule, shrink
+from laconic.testing.faults import KINDS, check, draw_schedule, shrink
 from laconic.testing.faults import LEARNERS as FAULTY
 from laconic.transport.faults import Crash, Delay, Drop, Duplication, Partition
 from laconic.transport.virtual import VirtualNetwork
@@ -26,7 +26,7 @@ def test_schedules_of_faults(block):
 
 def test_schedules_cover_everything():
     schedules = [draw_schedule(seed) for seed in range(250)]
-    assert {type(fault).__name__.lower() for s in schedules for fault in s.faults} == set(_DRAWERS)
+    assert {type(fault).__name__.lower() for s in schedules for fault in s.faults} == set(KINDS)
     assert {s.learner for s in schedules} == set(FAULTY)
     assert {s.clock for s in schedules} == {"lockstep", "slotted"}
     assert {f.disk for s in schedules for f in s.faults if isinstance(f, Crash)} == {True, False}

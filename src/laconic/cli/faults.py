@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import logging
 import os
 import sys
@@ -48,7 +49,23 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Do it: exit code 1 if anything is violated."""
-    logging.getLogger("laconic.protocol").setLevel(logging.ERROR)  # refusals are what a faulty network is about
+    with _quiet():
+        return _run(arguments)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Refusals are what a faulty network is about."""
+    log = logging.getLogger("laconic.protocol")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+
+
+def _run(arguments: argparse.Namespace) -> int:
     if arguments.seed is not None:
         if arguments.seed < 0:
             raise ValueError(f"--seed must not be negative, got {arguments.seed}.")
@@ -111,8 +128,8 @@ def _results(seeds: range, jobs: int) -> Iterator[tuple[int, list[str]]]:
 def _result(seed: int) -> tuple[int, list[str]]:
     from laconic.testing.faults import check, draw_schedule
 
-    logging.getLogger("laconic.protocol").setLevel(logging.ERROR)
-    return seed, check(draw_schedule(seed))
+    with _quiet():
+        return seed, check(draw_schedule(seed))
 
 
 def _explain(schedule: Schedule, violations: list[str]) -> None:

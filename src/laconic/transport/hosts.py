@@ -91,6 +91,7 @@ class Host:
             (f.start, f.stop, 1 / f.factor) for f in faults if isinstance(f, Slow) and f.host == name
         )
         self.alive, self.starts = False, 0
+        self._down = 0  # faults that hold it down
         self.news: list[Event] = []
         self.published: list[tuple[str, bytes]] = []
         self._seen: dict[str, int] = {}  # neighbours that are noticed to be there, and which of their starts it was
@@ -110,16 +111,30 @@ class Host:
         self.starts += 1
         self.news, self._seen = [], {}
         self._next, self._busy_until = math.inf, 0.0
+        starts = self.starts
         self.program = self.boot(self)
         self.program.start(self._read_clock())
-        self.wires.change(self.name)
-        self._arrange(False)
+        if starts == self.starts:
+            self.wires.change(self.name)
+            self._arrange(False)
 
     def crash(self) -> None:
         """Lose everything but the disk."""
         self.alive = False
         self.starts += 1
         self.wires.change(self.name)
+
+    def go_down(self) -> None:
+        """Crash, and stay down until whoever asked for it has it ``come_up``; who is down already stays so."""
+        self._down += 1
+        if self.alive:
+            self.crash()
+
+    def come_up(self) -> None:
+        """Start again, unless somebody else holds it down."""
+        self._down -= 1
+        if not self._down:
+            self.start()
 
     def deliver(self, item: Event) -> None:
         """Something came in: take it in as soon as there is time."""
@@ -165,6 +180,8 @@ class Host:
         if items:
             self.program.feed(items, now)
         had_round = self.program.turn(now)
+        if starts != self.starts:
+            return  # it died over it
         if had_round:
             self._busy_until = self._labour.virtual(self._labour.local(time) + self.work)
         self._arrange(had_round)

@@ -11,8 +11,9 @@ between hosts; a *fault* is something that holds from one moment to another. Tim
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterable
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from laconic.transport.wires import Wires
 
 SLOT = 1.0
 PATIENCE = 6.0  # how long lockstep waits for a neighbour that is gone
+KEPT = 20  # models kept of each agent
 WORK = {"lockstep": 0.1, "slotted": 0.6 * SLOT}  # seconds that a round takes: a slow host misses slots
 
 
@@ -63,15 +65,19 @@ class Learning:
         pacer, network = self.pacer, self._network
         if now >= pacer.deadline:
             pacer.handle_timer(now)
-        t = pacer.agent.round
+        agent = pacer.agent
         # On slots everybody has rounds of its own: who is there first goes on, so that the others hear it.
-        had_round = pacer.wants_sample and t < (len(network.y) if network.slotted else network.target)
+        t = network.taken[agent.name] if network.slotted else agent.round
+        had_round = pacer.wants_sample and (network.slotted or t < network.target)
         if had_round:
-            info = pacer.learn(network.X[t, self._number], network.y[t, self._number], now)
+            network.taken[agent.name] = t + 1
+            at = t % len(network.y)
+            info = pacer.learn(network.X[at, self._number], network.y[at, self._number], now)
             if pacer.failure is not None:
                 raise pacer.failure
             if info is not None:
-                network.predicted[pacer.agent.name][t] = info.prediction
+                network.predicted[agent.name][t] = info.prediction
+                network.models[agent.name].append(agent.weights)
         self._do()
         return had_round
 
@@ -92,7 +98,8 @@ class VirtualNetwork:
     learner, features, network
         As for ``lc.simulate``.
     X, y : arrays (T, N, d), (T, N)
-        The streams: round t of agent i learns from ``X[t-1, i]``, whenever that round comes.
+        The streams. In lockstep round t of agent i learns from ``X[t-1, i]``, whenever that round comes; on slots a
+        round takes the sample that comes next, as from a sensor. After the last one comes the first again.
     clock : "lockstep" or "slotted"
     faults : iterable of Fault
     seed : int
@@ -101,6 +108,15 @@ class VirtualNetwork:
         Rounds between two writings to disk; 1 loses nothing in a crash.
     heartbeat : int
         Of the agents, on slots.
+
+    Attributes
+    ----------
+    taken : dict
+        How many samples each agent has taken; in lockstep, up to which one.
+    since : dict
+        How many of them nobody can remember, since all agents have lost all they had.
+    models : dict
+        The models of each agent after its last ``KEPT`` rounds.
 
     Examples
     --------
@@ -140,13 +156,21 @@ class VirtualNetwork:
         terms = Terms(PATIENCE, checkpoint_every=checkpoint_every, predictions=0.0, progress=math.inf)
         names = network.names
         self.predicted: dict[str, dict[int, float]] = {name: {} for name in names}
+        self.taken, self.since = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
+        self.models: dict[str, deque[Array]] = {name: deque(maxlen=KEPT) for name in names}
+        random = np.random.default_rng((seed, 1))  # a run is to be repeated to the bit, tags included
         for i, name in enumerate(names):
             others = tuple(names[j] for j in network.neighbours[network.starts[i] : network.starts[i + 1]])
 
             def make(name: str = name, others: tuple[str, ...] = others) -> Agent:
-                return Agent(
-                    name, others, features, learner, n_agents=network.n_agents, clock=clock, heartbeat=heartbeat
-                )
+                inc = int.from_bytes(random.bytes(8), "little")
+                options: dict[str, Any] = {
+                    "n_agents": network.n_agents,
+                    "clock": clock,
+                    "heartbeat": heartbeat,
+                    "incarnation": inc,
+                }
+                return Agent(name, others, features, learner, **options)
 
             boot = self._boot(i, make, terms)
             wipe = lambda name=name: self.disks.pop(name, None)  # noqa: E731
@@ -165,6 +189,7 @@ class VirtualNetwork:
     def run(self, target: int, until: float = float("inf"), limit: float = 1e4) -> None:
         """Let time pass until all agents have finished round ``target`` and all messages have come; or ``until``.
 
+        On slots, where rounds are everybody's own, until all have taken ``target`` samples.
         ``limit`` is the virtual time after which an agent that has not got there counts as stuck.
         """
         self.target = target
@@ -180,9 +205,13 @@ class VirtualNetwork:
     def settled(self, target: int) -> bool:
         """Whether all have finished round ``target``, and nothing is under way."""
         return self.wires.in_flight == 0 and all(
-            host.alive and not host.news and host.agent.round >= target and host.agent.ready
-            for host in self.hosts.values()
+            host.alive and not host.news and self.reached(name) >= target and host.agent.ready
+            for name, host in self.hosts.items()
         )
+
+    def reached(self, name: str) -> int:
+        """How far an agent has come: its round, or on slots how many samples it has taken."""
+        return self.taken[name] if self.slotted else self.hosts[name].agent.round
 
     @property
     def now(self) -> float:

@@ -43,7 +43,7 @@ class Wires:
         for fault in self.faults:
             if isinstance(fault, Crash):
                 self.timeline.at(fault.start, self._crash, fault)
-                self.timeline.at(fault.stop, self.hosts[fault.host].start)
+                self.timeline.at(fault.stop, self.hosts[fault.host].come_up)
             elif isinstance(fault, Partition):
                 for name in sorted(fault.inside):
                     self.timeline.at(fault.start, self.change, name)
@@ -51,7 +51,7 @@ class Wires:
 
     def _crash(self, fault: Crash) -> None:
         host = self.hosts[fault.host]
-        host.crash()
+        host.go_down()
         if not fault.disk:
             host.wipe()
 

@@ -1,0 +1,114 @@
+"""What must hold when a virtual network is healed: of agents and edges, and of what was learned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from laconic._validate import Array
+from laconic.engine import simulate
+from laconic.features import RandomFeatures
+from laconic.learners import Learner
+from laconic.network import Network
+from laconic.protocol import Agent
+from laconic.transport.virtual import VirtualNetwork
+
+LONGEST = 600  # rounds of data at hand
+EXACT = 1e-8  # of their size: how far sums that should be zero may be off
+_NOISE = 0.3
+_INPUTS = 2
+
+
+@cache
+def make_data(n_agents: int) -> tuple[RandomFeatures, Array, Array, Array, Array]:
+    """Features, streams, and a test set: a noisy function of two inputs."""
+    random = np.random.default_rng(n_agents)
+    X = random.uniform(size=(LONGEST, n_agents, _INPUTS))
+    test = random.uniform(size=(200, _INPUTS))
+    y, label = (1 + 0.3 * np.cos(1.5 * (inputs[..., 0] - inputs[..., 1])) for inputs in (X, test))
+    features = RandomFeatures.gaussian(_INPUTS, 6, bandwidth=1.0, seed=1)
+    noise = _NOISE * random.standard_normal(y.shape)
+    return features, X, y + noise, features(test), label + _NOISE * random.standard_normal(label.shape)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# What was learned
+
+
+def compare_errors(virtual: VirtualNetwork, learner: Learner, network: Network) -> tuple[float, float]:
+    """The mean square error of the agents' models on the test set, and that of agents to whom nothing happened.
+
+    From one round to the next the error of an online learner goes up and down by 10% and more, with the samples that it
+    happens to see. So both are averages over each agent's last ``KEPT`` rounds, and those to whom nothing happened are
+    looked at in the rounds in which they have taken the very same samples: on slots each agent ends in a round of its
+    own. Then what is left of the difference is what the faults have done. Where everybody has lost everything the
+    others begin anew at that moment, too, since what nobody remembers cannot be got back.
+    """
+    features, X, y, test, label = make_data(network.n_agents)
+    names = list(virtual.hosts)
+    kept = np.array([len(virtual.models[name]) for name in names])
+    ends = np.array([virtual.reached(name) for name in names])
+    # Beyond that nothing is remembered: a round that was moved far ahead costs nothing here.
+    first = np.maximum([virtual.since[name] for name in names], ends - (LONGEST - 100))
+    ends -= first
+    rows = (np.arange(ends.max())[:, None] + first) % LONGEST
+    everybody = np.arange(len(names))
+    X, y = X[rows, everybody], y[rows, everybody]
+    begin = int((ends - kept).min())
+    state = simulate(learner, features, network, X[:begin], y[:begin]).state if begin else None
+    calm = np.zeros(len(names))
+    for t in range(begin, int(ends.max())):
+        state = simulate(learner, features, network, X[t : t + 1], y[t : t + 1], state=state).state
+        looked_at = (ends - kept <= t) & (t < ends)
+        calm += looked_at / kept * ((state.weights @ test.T - label) ** 2).mean(axis=1)
+    errors = [((np.array(virtual.models[name]) @ test.T - label) ** 2).mean() for name in names]
+    return float(np.mean(errors)), float(calm.mean())
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Agents and edges
+
+
+def look_at_agents(agents: Mapping[str, Agent]) -> Iterator[str]:
+    """A sentence for everything that is not as it should be: edges, replicas, shares, duals."""
+    for name, agent in agents.items():
+        for values in agent.state().arrays.values():
+            if not np.isfinite(values).all():
+                yield f"{name} holds numbers that are not finite."
+        for other, stage in agent.edges.items():
+            if stage != "live":
+                yield f"{name} has not reopened its edge to {other}: {stage}."
+            if not np.array_equal(agent.replica(other), agents[other].broadcast):
+                yield f"{name}'s replica of {other} differs from {other}'s broadcast."
+    if all(hasattr(agent.learner, "rho") for agent in agents.values()):
+        yield from _look_at_duals(agents)
+
+
+def _look_at_duals(agents: Mapping[str, Agent]) -> Iterator[str]:
+    total: Any = 0.0
+    for name, agent in agents.items():
+        rho, shares = agent.learner.rho, [agent.share(other) for other in agent.neighbours]  # type: ignore[attr-defined]
+        for other in agent.neighbours:
+            if name < other and not _cancel(_due(agents, name, other), _due(agents, other, name)):
+                yield f"the shares of the edge {name}-{other} do not cancel."
+        if not _cancel(agent.duals, -rho * sum(shares)):
+            yield f"{name}'s dual is not what its shares say."
+        total += agent.duals + rho * sum(_due(agents, name, other) - agent.share(other) for other in agent.neighbours)
+    size = max(np.abs(agent.duals).max() for agent in agents.values())
+    if not np.abs(total).max() <= EXACT * (1 + size):
+        yield f"the duals add up to {np.abs(total).max():.2g}, not to zero."
+
+
+def _due(agents: Mapping[str, Agent], name: str, other: str) -> Array:
+    """An edge's share when both ends have come to the same edge round: on slots one may be behind."""
+    agent = agents[name]
+    behind = max(agents[other].edge_round(name) - agent.edge_round(other), 0)
+    share: Array = agent.share(other) + behind * (agent.broadcast - agent.replica(other))
+    return share
+
+
+def _cancel(a: Array, b: Array) -> bool:
+    return bool(np.abs(a + b).max() <= EXACT * (1 + np.abs(a).max()))
