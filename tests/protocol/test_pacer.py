@@ -194,6 +194,24 @@ def test_strangers_do_not_count():
 # Rounds --------------------------------------------------------------------------------------------------------------
 
 
+def test_a_neighbour_that_was_taken_away_is_neither_waited_for_nor_given_up():
+    pair, _ = joined_pair(patience=4.0)
+    ann = pair["ann"]
+    ann.disconnected("ben", 1.0)
+    ann.remove("ben")
+    ann.handle_timer(20.0)
+    assert not ann.given_up and not ann.here and ann.wants_sample
+    assert not of(Alert, ann.actions())
+    ann.add("ben", 20.0)
+    assert not ann.wants_sample and ann.agent.waiting == ("ben",)
+    ann.handle_timer(24.0)
+    assert ann.given_up == {"ben"} and ann.wants_sample
+    assert [alert.event for alert in of(Alert, ann.actions())] == ["neighbour is silent"]
+    ann.connected("ben", 25.0)
+    carry(pair, 25.0)
+    assert ann.agent.edges == {"ben": "live"} and ann.here == {"ben"}
+
+
 def test_lockstep_wants_a_sample_once_all_have_been_heard():
     pair, _ = joined_pair()
     ann, ben = pair.values()

@@ -110,6 +110,18 @@ class Pacer(ABC):
             self._lost.setdefault(name, now + self._grace())
         self._act(Note(logging.WARNING, "disconnected", {"neighbour": name}))
 
+    def add(self, name: str, now: float) -> None:
+        """Have a neighbour more, which is waited for like those of the start."""
+        self.agent.add(name)
+        self._lost[name] = now + self.terms.patience
+
+    def remove(self, name: str) -> None:
+        """Have a neighbour less: nobody waits for it, or misses it."""
+        self.agent.remove(name)
+        self._lost.pop(name, None)
+        self.here.discard(name)
+        self.given_up.discard(name)
+
     def stop(self, now: float) -> None:
         """Somebody asks to stop: nothing is left to do but to save."""
         self._finish()
