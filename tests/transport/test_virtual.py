@@ -4,11 +4,30 @@ import math
 
 import numpy as np
 import pytest
+from conftest import make_learner, make_stream
 
-from laconic.transport.faults import Crash, Delay, Drop, Partition, Skew, Slow
+import laconic as lc
+from laconic.protocol.messages import Kind
+from laconic.transport.faults import (
+    Crash,
+    Delay,
+    Drop,
+    Freeze,
+    Interrupt,
+    Jump,
+    OneWay,
+    Partition,
+    Replay,
+    Rollback,
+    Skew,
+    Slow,
+    Twice,
+    Unlisted,
+)
 from laconic.transport.hosts import Host, VirtualLink
 from laconic.transport.link import Connected, Disconnected, Received
 from laconic.transport.timeline import HostClock, Timeline
+from laconic.transport.virtual import VirtualNetwork
 from laconic.transport.wires import LATENCY, NOTICED, Wires
 
 
@@ -96,6 +115,22 @@ def test_a_slow_host_is_late_until_it_is_slow_no_more():
     assert ticks["ada"] == pytest.approx([1.0, 2.0, 5.0, 6.65, 7.65, 8.65, 9.65])
 
 
+def test_a_frozen_host_does_nothing_and_what_it_is_sent_waits():
+    wires, seen = make_wires([Freeze(2.5, 5.5, "ada")], every=1.0)
+    wires.timeline.at(3.0, VirtualLink(wires.hosts["bob"]).send, b"are you there")
+    wires.timeline.run(8.2)
+    assert [now for now, item in seen["ada"] if item == "tick"] == pytest.approx([1, 2, 5.5, 6.5, 7.5])
+    assert [now for now, item in seen["ada"] if isinstance(item, Received)] == [5.5]
+
+
+def test_a_clock_that_leaps_ahead_lets_everything_be_due_at_once():
+    wires, seen = make_wires([Jump(2.5, 2.5, frozenset({"ada"}), by=1e6)], every=1.0)
+    wires.timeline.run(4.9)
+    ticks = [now for now, item in seen["ada"] if item == "tick"]
+    assert ticks == pytest.approx([1, 2, 1e6 + 2.5, 1e6 + 3.5, 1e6 + 4.5])
+    assert len([item for _, item in seen["bob"] if item == "tick"]) == 4
+
+
 # Who is there --------------------------------------------------------------------------------------------------------
 
 
@@ -150,3 +185,109 @@ def test_lost_is_lost_and_a_process_that_is_gone_says_nothing():
     wires.timeline.run(8.0)
     assert said(seen["bob"], Received) == []
     assert wires.lost == wires.carried == 1
+
+
+def test_a_cut_one_way_is_noticed_on_one_side_or_on_none():
+    faults = [OneWay(3.0, 9.0, frozenset({"ada"}), noticed=True), OneWay(12.0, 15.0, frozenset({"ada"}), noticed=False)]
+    wires, seen = make_wires(faults)
+    for name, other in (("ada", "bob"), ("bob", "ada")):
+        for time in (6.0, 13.0):
+            wires.timeline.at(time, VirtualLink(wires.hosts[name]).send, f"{name} at {time}".encode(), other)
+    wires.timeline.run(20.0)
+    assert said(seen["ada"], Connected, Disconnected) == [Connected("bob")]
+    assert said(seen["bob"], Connected, Disconnected) == [Connected("ada"), Disconnected("ada"), Connected("ada")]
+    assert said(seen["ada"], Received) == [Received("bob", b"bob at 6.0"), Received("bob", b"bob at 13.0")]
+    assert said(seen["bob"], Received) == []
+
+
+def test_what_was_said_long_ago_comes_again_to_whom_it_was_said():
+    wires, seen = make_wires([Replay(5.0, 6.0, share=1.0)])
+    link = VirtualLink(wires.hosts["ada"])
+    wires.timeline.at(2.0, link.send, b"old")
+    wires.timeline.at(5.5, link.send, b"new")
+    wires.timeline.run(8.0)
+    assert sorted(item.data for item in said(seen["bob"], Received)) == [b"new", b"old", b"old"]
+    assert wires.in_flight == 0
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_a_host_dies_over_a_message_and_is_back_soon(before):
+    wires, seen = make_wires([Interrupt(3.0, 9.0, "ada", "call", before, disk=True)])
+    call, hello = (b"lc" + bytes([0x20 | kind]) + b"..." for kind in (Kind.CALL, Kind.HELLO))
+    link = VirtualLink(wires.hosts["ada"])
+    for time, data in ((2.0, call), (4.0, hello), (5.0, call), (5.0, hello)):
+        wires.timeline.at(time, link.send, data)
+    wires.timeline.run(5.3)
+    assert not wires.hosts["ada"].alive
+    wires.timeline.run(9.0)
+    assert wires.hosts["ada"].alive
+    assert [item.data for item in said(seen["bob"], Received)] == [call, hello, *([] if before else [call])]
+
+
+def test_faults_that_overlap_keep_a_host_down_until_the_last_is_over():
+    wires, seen = make_wires([Crash(2.0, 5.0, "ada", disk=True), Crash(3.0, 7.0, "ada", disk=True)])
+    wires.timeline.run(6.0)
+    assert not wires.hosts["ada"].alive
+    wires.timeline.run(8.0)
+    assert [now for now, item in seen["ada"] if item == "start"] == [0.0, 7.0]
+
+
+# A network of agents --------------------------------------------------------------------------------------------------
+
+
+def make_network(*faults, clock="lockstep", checkpoint_every=1, n=3, rounds=400):
+    X, y = make_stream(rounds, n)
+    features = lc.RandomFeatures.gaussian(3, 4, seed=0)
+    learner, options = make_learner("odkla"), {"clock": clock, "checkpoint_every": checkpoint_every}
+    return VirtualNetwork(learner, features, lc.Network.path(n), X, y, faults=faults, **options)
+
+
+def test_an_old_checkpoint_is_put_back():
+    net = make_network(Rollback(8.0, 9.0, "1", of=4.0))
+    net.run(400, until=4.0)
+    then = net.hosts["1"].agent.round
+    net.run(400, until=7.9)
+    assert net.hosts["1"].agent.round > then + 10
+    net.run(400, until=9.0)
+    assert net.hosts["1"].agent.round == then  # before the others have told it where they are
+    net.run(400, until=12.0)
+    assert net.hosts["1"].agent.round > then + 20
+
+
+@pytest.mark.parametrize("clock", ["lockstep", "slotted"])
+@pytest.mark.parametrize("first", [True, False])
+def test_two_of_one_name_both_hear_and_one_of_them_stays(first, clock):
+    net = make_network(Twice(5.0, 9.0, "1", disk=True, first=first), clock=clock)
+    net.run(300, until=4.9)
+    was = net.hosts["1"]
+    net.run(300, until=8.9)
+    second = net.wires.seconds["1"]
+    assert second.alive and was.alive and second.agent is not was.agent
+    assert was.fenced or second.fenced
+    net.run(300, until=12.0)
+    assert (net.hosts["1"] is was) == first and net.hosts["1"].alive and not net.wires.seconds
+    assert was.alive != second.alive
+    assert net.hosts["1"].agent.edges == {"0": "live", "2": "live"}
+
+
+def test_a_neighbour_that_is_not_in_the_list_is_none_also_after_a_restart():
+    net = make_network(Unlisted(3.0, 9.0, "1", "2"), Crash(5.0, 6.0, "1", disk=True))
+    net.run(400, until=4.0)
+    assert net.hosts["1"].agent.neighbours == ("0",)
+    net.run(400, until=8.0)
+    assert net.hosts["1"].agent.neighbours == ("0",)
+    net.run(400, until=12.0)
+    assert net.hosts["1"].agent.edges == net.hosts["1"].agent.edges | {"2": "live"}
+    assert net.hosts["2"].agent.edges == {"1": "live"}
+
+
+def test_what_all_have_lost_counts_no_more():
+    for clock in ("lockstep", "slotted"):
+        crashes = [Crash(5.0 + 0.1 * k, 6.0, str(k), disk=False) for k in range(3)]
+        net = make_network(*crashes, clock=clock)
+        net.run(300, until=5.15)
+        assert set(net.since.values()) == {0}
+        net.run(300, until=5.5)
+        assert (min(net.since.values()) > 0) == (clock == "slotted")  # in lockstep rounds begin at zero again
+        net.run(300, until=7.5)
+        assert all(net.reached(name) < 30 for name in net.hosts)

@@ -56,11 +56,87 @@ class Partition(Fault):
 
 @final
 @dataclass(frozen=True)
+class OneWay(Fault):
+    """The others do not hear the hosts in ``inside``, which hear them; whether or not it is ``noticed``."""
+
+    inside: frozenset[str]
+    noticed: bool
+
+
+@final
+@dataclass(frozen=True)
+class Replay(Fault):
+    """With a message there comes another that was sent long ago, by anybody to anybody."""
+
+    share: float
+
+
+@final
+@dataclass(frozen=True)
 class Crash(Fault):
     """A host dies, and comes back at ``stop`` with its disk or without."""
 
     host: str
     disk: bool
+
+
+@final
+@dataclass(frozen=True)
+class Interrupt(Fault):
+    """A host dies over the first ``letter`` that it sends: ``before`` it has left, or right after. It is back soon."""
+
+    host: str
+    letter: str
+    before: bool
+    disk: bool
+
+
+@final
+@dataclass(frozen=True)
+class Rollback(Fault):
+    """A host dies, and comes back with what was on its disk at the time ``of``."""
+
+    host: str
+    of: float
+
+
+@final
+@dataclass(frozen=True)
+class Twice(Fault):
+    """A second process of the same name, with a copy of the disk or without; then somebody stops one of the two.
+
+    ``first``: that one stays. If it was told meanwhile that another has its name, it is started again.
+    """
+
+    host: str
+    disk: bool
+    first: bool
+
+
+@final
+@dataclass(frozen=True)
+class Unlisted(Fault):
+    """A host does not have that neighbour in its list, which is there all the same."""
+
+    host: str
+    neighbour: str
+
+
+@final
+@dataclass(frozen=True)
+class Freeze(Fault):
+    """A host does nothing, as if suspended; what it is sent waits."""
+
+    host: str
+
+
+@final
+@dataclass(frozen=True)
+class Jump(Fault):
+    """Clocks leap ahead by so many seconds."""
+
+    hosts: frozenset[str]
+    by: float
 
 
 @final

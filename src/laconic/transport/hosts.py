@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, final
 
 from laconic.protocol import Agent
 from laconic.protocol.pacer import Pacer
-from laconic.transport.faults import Skew, Slow
+from laconic.transport.faults import Freeze, Jump, Skew, Slow
 from laconic.transport.link import Connected, Disconnected, Event
 from laconic.transport.timeline import HostClock
 
@@ -44,9 +44,9 @@ class VirtualLink:
     def send(self, data: bytes, to: str | None = None) -> None:
         """Put a message on the wires."""
         host = self._host
-        if self._starts == host.starts:
-            for other in host.neighbours if to is None else (to,):
-                host.wires.carry(host.name, other, data)
+        for other in host.neighbours if to is None else (to,):
+            if self._starts == host.starts:  # it may die over what it says
+                host.wires.post(host, other, data)
 
     def publish(self, suffix: str, payload: bytes) -> None:
         """Keep it for whoever looks."""
@@ -69,6 +69,8 @@ class Host:
         Takes the host and returns the program to run: at the first start, and after each crash.
     wipe : callable
         Empties the disk, when a crash takes that, too.
+    roll_back : callable
+        Puts back on the disk what was on it at a given time.
     work : float
         Seconds that a round takes. Meanwhile what comes in waits, as does what is due.
     """
@@ -81,17 +83,23 @@ class Host:
         boot: Callable[[Host], Program],
         wipe: Callable[[], object] = lambda: None,
         work: float = 0.0,
+        roll_back: Callable[[float], object] = lambda time: None,
     ) -> None:
         self.wires, self.name, self.neighbours = wires, name, neighbours
-        self.boot, self.wipe, self.work = boot, wipe, work
+        self.boot, self.wipe, self.work, self.roll_back = boot, wipe, work, roll_back
         faults = wires.faults
-        self.clock = HostClock((f.start, f.stop, f.rate) for f in faults if isinstance(f, Skew) and f.host == name)
+        self.clock = HostClock(
+            [(f.start, f.stop, f.rate) for f in faults if isinstance(f, Skew) and f.host == name],
+            [(f.start, f.by) for f in faults if isinstance(f, Jump) and name in f.hosts],
+        )
+        self._freezes = sorted((f.start, f.stop) for f in faults if isinstance(f, Freeze) and f.host == name)
         # By this one work is measured: what takes a second takes longer while the host is slow.
         self._labour = HostClock(
             (f.start, f.stop, 1 / f.factor) for f in faults if isinstance(f, Slow) and f.host == name
         )
         self.alive, self.starts = False, 0
         self._down = 0  # faults that hold it down
+        self.unlisted: set[str] = set()  # neighbours that its settings do not know, for the time being
         self.news: list[Event] = []
         self.published: list[tuple[str, bytes]] = []
         self._seen: dict[str, int] = {}  # neighbours that are noticed to be there, and which of their starts it was
@@ -104,6 +112,11 @@ class Host:
     def agent(self) -> Agent:
         """The agent that runs here, or that ran here last."""
         return self.program.pacer.agent
+
+    @property
+    def fenced(self) -> bool:
+        """Whether the process was told that another has its name."""
+        return bool(getattr(self.program, "fenced", False))
 
     def start(self) -> None:
         """Begin, or begin again after a crash."""
@@ -130,6 +143,14 @@ class Host:
         if self.alive:
             self.crash()
 
+    def take_over(self, other: Host) -> None:
+        """Be the only process of a name, in the place of one that is stopped for good."""
+        self._down += other._down
+        if other.alive:
+            other.crash()
+        if self._down and self.alive:
+            self.crash()
+
     def come_up(self) -> None:
         """Start again, unless somebody else holds it down."""
         self._down -= 1
@@ -145,6 +166,22 @@ class Host:
     def wake(self) -> None:
         """Have a turn as soon as there is time."""
         self._wake_at(max(self.wires.timeline.now, self._busy_until))
+
+    def unlist(self, other: str) -> None:
+        """Have a neighbour less in the settings, and in the agent that runs."""
+        self.unlisted.add(other)
+        if self.alive and other in self.agent.neighbours:
+            self.program.pacer.remove(other)
+            self.wake()
+
+    def enlist(self, other: str) -> None:
+        """Have it again."""
+        self.unlisted.discard(other)
+        if self.alive and other not in self.agent.neighbours:
+            self.program.pacer.add(other, self._read_clock())
+            if other in self._seen:
+                self.news.append(Connected(other))
+            self.wake()
 
     def notice(self, other: str, starts: int) -> None:
         """See whether a neighbour is there, and whether it is still the same process."""
@@ -168,6 +205,9 @@ class Host:
         return self._now
 
     def _wake_at(self, time: float) -> None:
+        for start, stop in self._freezes:
+            if start <= time < stop:
+                time = stop
         if time < self._next:
             self._next = time
             self.wires.timeline.at(time, self._turn, time, self.starts)

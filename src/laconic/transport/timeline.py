@@ -59,25 +59,28 @@ class Timeline:
 
 @final
 class HostClock:
-    """A clock of a host: it agrees with virtual time except while somebody makes it run faster, or slower.
+    """A clock of a host: it agrees with virtual time except while somebody makes it run faster, slower, or leap ahead.
 
     Parameters
     ----------
     rates : iterable of (start, stop, rate)
         From when until when it runs ``rate`` times as fast; of those that overlap, the one farthest from 1 holds.
+    leaps : iterable of (time, seconds)
+        When it leaps ahead, and how far.
 
     Examples
     --------
-    >>> clock = HostClock([(1.0, 2.0, 3.0)])
-    >>> clock.local(0.5), clock.local(1.5), clock.local(4.0)
-    (0.5, 2.5, 6.0)
-    >>> clock.virtual(2.5)
-    1.5
+    >>> clock = HostClock([(1.0, 2.0, 3.0)], leaps=[(5.0, 100.0)])
+    >>> clock.local(0.5), clock.local(1.5), clock.local(4.0), clock.local(5.0)
+    (0.5, 2.5, 6.0, 107.0)
+    >>> clock.virtual(2.5), clock.virtual(50.0)
+    (1.5, 5.0)
     """
 
-    def __init__(self, rates: Iterable[tuple[float, float, float]]) -> None:
-        rates = tuple(rates)
-        self._virtual = sorted({0.0, *(time for start, stop, _ in rates for time in (start, stop))})
+    def __init__(self, rates: Iterable[tuple[float, float, float]], leaps: Iterable[tuple[float, float]] = ()) -> None:
+        rates, leaps = tuple(rates), tuple(leaps)
+        times = {0.0, *(time for start, stop, _ in rates for time in (start, stop)), *(time for time, _ in leaps)}
+        self._virtual = sorted(times)
         self._rates = []
         for t in self._virtual:
             holding = [1.0, *(rate for start, stop, rate in rates if start <= t < stop)]
@@ -85,7 +88,8 @@ class HostClock:
         self._local = [0.0]
         for k in range(1, len(self._virtual)):
             passed = (self._virtual[k] - self._virtual[k - 1]) * self._rates[k - 1]
-            self._local.append(self._local[-1] + passed)
+            leapt = sum(seconds for time, seconds in leaps if time == self._virtual[k])
+            self._local.append(self._local[-1] + passed + leapt)
 
     def local(self, virtual: float) -> float:
         """What the clock shows."""
@@ -93,6 +97,7 @@ class HostClock:
         return self._local[k] + (virtual - self._virtual[k]) * self._rates[k]
 
     def virtual(self, local: float) -> float:
-        """When the clock will show it."""
+        """When the clock will show it, or more."""
         k = bisect_right(self._local, local) - 1
-        return self._virtual[k] + (local - self._local[k]) / self._rates[k]
+        time = self._virtual[k] + (local - self._local[k]) / self._rates[k]
+        return min([time, *self._virtual[k + 1 : k + 2]])

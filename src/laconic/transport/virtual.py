@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, final
 
 import numpy as np
@@ -22,11 +22,12 @@ from laconic.features import RandomFeatures
 from laconic.learners import Learner
 from laconic.network import Network
 from laconic.protocol import Agent, AgentState, Message
-from laconic.protocol.actions import Save, Terms
+from laconic.protocol.actions import Alert, Save, Terms
 from laconic.protocol.pacer import Pacer
 from laconic.protocol.paces import make_pacer
 from laconic.transport.faults import Fault
 from laconic.transport.hosts import Host, Program, VirtualLink
+from laconic.transport.incidents import heed
 from laconic.transport.link import Connected, Disconnected, Event, Received
 from laconic.transport.wires import Wires
 
@@ -37,12 +38,37 @@ WORK = {"lockstep": 0.1, "slotted": 0.6 * SLOT}  # seconds that a round takes: a
 
 
 @final
+class Disk:
+    """Holds a checkpoint; and somewhere there is a copy of each that was ever on it."""
+
+    def __init__(self, content: bytes | None = None) -> None:
+        self.content = content
+        self.history: list[tuple[float, bytes]] = []
+
+    def write(self, content: bytes, now: float) -> None:
+        """Replace the checkpoint."""
+        self.content = content
+        self.history.append((now, content))
+
+    def wipe(self) -> None:
+        """Lose it."""
+        self.content = None
+
+    def put_back(self, time: float) -> None:
+        """Have the one again that was there at that time; the first one, if that was later."""
+        if self.history:
+            before = [content for written, content in self.history if written <= time]
+            self.content = before[-1] if before else self.history[0][1]
+
+
+@final
 class Learning:
     """A program that learns from given streams: the pacer, and a disk that is only bytes."""
 
-    def __init__(self, network: VirtualNetwork, number: int, pacer: Pacer, link: VirtualLink) -> None:
+    def __init__(self, network: VirtualNetwork, number: int, pacer: Pacer, link: VirtualLink, disk: Disk) -> None:
         self.pacer = pacer
-        self._network, self._number, self._link = network, number, link
+        self.fenced = False  # whether it was told that another has its name
+        self._network, self._number, self._link, self._disk = network, number, link, disk
 
     def start(self, now: float, offset: float = 0.0) -> None:
         """Start the driver of this host at ``now``."""
@@ -68,16 +94,19 @@ class Learning:
         agent = pacer.agent
         # On slots everybody has rounds of its own: who is there first goes on, so that the others hear it.
         t = network.taken[agent.name] if network.slotted else agent.round
-        had_round = pacer.wants_sample and (network.slotted or t < network.target)
+        had_round = pacer.wants_sample and (not network.resting if network.slotted else t < network.target)
         if had_round:
-            network.taken[agent.name] = t + 1
+            counts = network.hosts[agent.name].program is self  # and is no second one of that name
+            network.taken[agent.name] = t + counts
+            agent.end_round()
+            if counts:
+                network.models[agent.name].append(agent.weights)
             at = t % len(network.y)
             info = pacer.learn(network.X[at, self._number], network.y[at, self._number], now)
             if pacer.failure is not None:
                 raise pacer.failure
-            if info is not None:
+            if info is not None and counts:
                 network.predicted[agent.name][t] = info.prediction
-                network.models[agent.name].append(agent.weights)
         self._do()
         return had_round
 
@@ -86,7 +115,10 @@ class Learning:
             if type(action) is Message:
                 self._link.send(action.data, action.to)
             elif type(action) is Save:
-                self._network.disks[self.pacer.agent.name] = self.pacer.agent.state().to_bytes()
+                self._disk.write(self.pacer.agent.state().to_bytes(), self._network.now)
+            elif type(action) is Alert and action.event == "another has this name":
+                self.fenced = True
+                self._network.wires.timeline.after(0.0, heed, self._network.wires, self.pacer.agent.name)
 
 
 @final
@@ -116,7 +148,7 @@ class VirtualNetwork:
     since : dict
         How many of them nobody can remember, since all agents have lost all they had.
     models : dict
-        The models of each agent after its last ``KEPT`` rounds.
+        The models of each agent at the beginnings of its last ``KEPT`` rounds.
 
     Examples
     --------
@@ -149,9 +181,10 @@ class VirtualNetwork:
     ) -> None:
         self.X, self.y, self.target = X, y, 0
         self.slotted = clock == "slotted"
-        self.disks: dict[str, bytes] = {}
+        self._disks: dict[Host, Disk] = {}
         self.wires = Wires(faults, seed)
         self.hosts = self.wires.hosts
+        self.wires.second = self._second
         self._started = False
         terms = Terms(PATIENCE, checkpoint_every=checkpoint_every, predictions=0.0, progress=math.inf)
         names = network.names
@@ -159,32 +192,39 @@ class VirtualNetwork:
         self.taken, self.since = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
         self.models: dict[str, deque[Array]] = {name: deque(maxlen=KEPT) for name in names}
         random = np.random.default_rng((seed, 1))  # a run is to be repeated to the bit, tags included
+        options: dict[str, Any] = {"n_agents": network.n_agents, "clock": clock, "heartbeat": heartbeat}
+
+        def boot(host: Host) -> Program:
+            others = [other for other in host.neighbours if other not in host.unlisted]
+            inc = int.from_bytes(random.bytes(8), "little")
+            agent = Agent(host.name, others, features, learner, incarnation=inc, **options)
+            disk = self._disks[host]
+            if disk.content is not None:
+                agent.restore(AgentState.from_bytes(disk.content))
+            pacer = make_pacer(agent, terms, SLOT)
+            return Learning(self, names.index(host.name), pacer, VirtualLink(host), disk)
+
+        self._boot, self._work = boot, WORK[clock]
         for i, name in enumerate(names):
             others = tuple(names[j] for j in network.neighbours[network.starts[i] : network.starts[i + 1]])
+            self.hosts[name] = self._host(name, others, Disk())
 
-            def make(name: str = name, others: tuple[str, ...] = others) -> Agent:
-                inc = int.from_bytes(random.bytes(8), "little")
-                options: dict[str, Any] = {
-                    "n_agents": network.n_agents,
-                    "clock": clock,
-                    "heartbeat": heartbeat,
-                    "incarnation": inc,
-                }
-                return Agent(name, others, features, learner, **options)
+    def _host(self, name: str, others: tuple[str, ...], disk: Disk) -> Host:
+        def wipe() -> None:
+            disk.wipe()
+            if not any(host.alive or self._disks[host].content for host in self.hosts.values()):
+                self.since = dict(self.taken) if self.slotted else dict.fromkeys(self.taken, 0)
 
-            boot = self._boot(i, make, terms)
-            wipe = lambda name=name: self.disks.pop(name, None)  # noqa: E731
-            self.hosts[name] = Host(self.wires, name, others, boot, wipe, WORK[clock])
+        host = Host(self.wires, name, others, self._boot, wipe, self._work, disk.put_back)
+        self._disks[host] = disk
+        return host
 
-    def _boot(self, number: int, make: Callable[[], Agent], terms: Terms) -> Callable[[Host], Program]:
-        def boot(host: Host) -> Program:
-            agent = make()
-            disk = self.disks.get(host.name)
-            if disk is not None:
-                agent.restore(AgentState.from_bytes(disk))
-            return Learning(self, number, make_pacer(agent, terms, SLOT), VirtualLink(host))
-
-        return boot
+    def _second(self, name: str, disk: bool) -> Host:
+        """A second host of that name, with a copy of the disk or without."""
+        first = self.hosts[name]
+        host = self._host(name, first.neighbours, Disk(self._disks[first].content if disk else None))
+        host.unlisted = set(first.unlisted)
+        return host
 
     def run(self, target: int, until: float = float("inf"), limit: float = 1e4) -> None:
         """Let time pass until all agents have finished round ``target`` and all messages have come; or ``until``.
@@ -208,6 +248,11 @@ class VirtualNetwork:
             host.alive and not host.news and self.reached(name) >= target and host.agent.ready
             for name, host in self.hosts.items()
         )
+
+    @property
+    def resting(self) -> bool:
+        """Whether all have got there, and what is under way may come to rest."""
+        return all(self.reached(name) >= self.target for name in self.hosts)
 
     def reached(self, name: str) -> int:
         """How far an agent has come: its round, or on slots how many samples it has taken."""
