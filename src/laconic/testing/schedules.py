@@ -6,7 +6,7 @@ healed. The kind that a seed begins with goes round, so that any row of seeds ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -15,7 +15,25 @@ import numpy as np
 from laconic.channel import Censor, Channel, Quantizer
 from laconic.learners import DOKL, ODKLA, QCODKLA, RFFDOKL, Learner
 from laconic.network import Network
-from laconic.transport.faults import Corruption, Crash, Delay, Drop, Duplication, Fault, Partition, Skew, Slow
+from laconic.transport.faults import (
+    Corruption,
+    Crash,
+    Delay,
+    Drop,
+    Duplication,
+    Fault,
+    Freeze,
+    Interrupt,
+    Jump,
+    OneWay,
+    Partition,
+    Replay,
+    Rollback,
+    Skew,
+    Slow,
+    Twice,
+    Unlisted,
+)
 from laconic.transport.virtual import PATIENCE
 from laconic.transport.wires import NOTICED
 
@@ -51,16 +69,22 @@ class Schedule:
     @property
     def harmless(self) -> bool:
         """Whether all messages reach their destination in the end and nobody forgets: lockstep then is exact."""
-        forgets = any(isinstance(f, Crash) and (not f.disk or self.checkpoint_every > 1) for f in self.faults)
+        if any(isinstance(f, (Rollback, Twice, Unlisted, Jump)) for f in self.faults):
+            return False
+        crashes = [f for f in self.faults if isinstance(f, (Crash, Interrupt))]
+        forgets = any(not f.disk or self.checkpoint_every > 1 for f in crashes)
         # A host whose clock runs too fast is the first to lose its patience.
         hurry = max([1.0, *(f.rate for f in self.faults if isinstance(f, Skew))])
         return not forgets and hurry * (_longest_absence(self.faults) + NOTICED[1]) < PATIENCE
 
 
+_ABSENCES = Crash, Interrupt, Partition, OneWay, Freeze
+
+
 def _longest_absence(faults: tuple[Fault, ...]) -> float:
     """Seconds for which some host may be missed; one that comes back and goes before it was noticed was never back."""
     longest = start = stop = 0.0  # nobody has been noticed yet
-    for fault in sorted((f for f in faults if isinstance(f, (Crash, Partition))), key=lambda f: f.start):
+    for fault in sorted((f for f in faults if isinstance(f, _ABSENCES)), key=lambda f: f.start):
         if fault.start > stop + NOTICED[1]:
             start, stop = fault.start, fault.stop
         stop = max(stop, fault.stop)
@@ -108,6 +132,15 @@ class Draw:
         """The name of a host."""
         return str(self.random.choice(self.network.names))
 
+    def edge(self) -> tuple[str, str]:
+        """Two neighbours, in any order."""
+        i, j = self.random.permutation(self.random.choice(self.network.edges))
+        return str(self.network.names[i]), str(self.network.names[j])
+
+    def one_of(self, words: Sequence[str]) -> str:
+        """One of these words."""
+        return str(self.random.choice(words))
+
     def some(self) -> frozenset[str]:
         """Some of the hosts, but not all."""
         size = int(self.random.integers(1, self.network.n_agents))
@@ -118,13 +151,113 @@ def _crash(d: Draw) -> Crash:
     return Crash(*d.span(), d.host(), d.chance(0.5))
 
 
+def _double(d: Draw) -> tuple[Fault, ...]:
+    """Two neighbours within a slot; or one host again, hardly that it is back."""
+    one, two = d.edge()
+    start, stop = d.span(last=HEALED - 2)
+    disk = d.chance(0.5)
+    if d.chance(0.5):
+        second = d.number(start, start + 1)
+        return Crash(start, stop, one, disk), Crash(second, d.number(second + 0.3, HEALED), two, d.chance(0.5))
+    again = d.number(stop + 0.05, stop + 1.5)
+    return Crash(start, stop, one, disk), Crash(again, d.number(again, HEALED), one, d.chance(0.7))
+
+
+def _interrupt(d: Draw) -> tuple[Fault, ...]:
+    """Edges open anew, and somebody dies over one of the messages by which they do."""
+    one, two = d.edge()
+    start, stop = d.span(last=HEALED - 3)
+    opens: Fault = Partition(start, stop, d.some()) if d.chance(0.5) else Crash(start, stop, one, d.chance(0.7))
+    faults = [opens]
+    for _ in range(1 + d.chance(0.3)):
+        host, until = (one if d.chance(0.5) else two), d.number(stop + 1, HEALED)
+        faults.append(Interrupt(stop, until, host, d.one_of(_LETTERS), d.chance(0.5), d.chance(0.7)))
+    return tuple(faults)
+
+
+_LETTERS = "hello", "call", "offer", "decide", "confirm", "full", "silence", "difference"
+
+
+def _rollback(d: Draw) -> tuple[Fault, ...]:
+    start, stop = d.span()
+    return (Rollback(start, stop, d.host(), d.number(0, start)),)
+
+
+def _wipe(d: Draw) -> tuple[Fault, ...]:
+    """All agents lose all they have; then old messages turn up, or an old checkpoint."""
+    start = d.number(2, HEALED - 4)
+    names = d.network.names
+    crashes = [Crash(d.number(start, start + 0.2), d.number(start + 0.3, start + 2), name, False) for name in names]
+    more: list[Fault] = []
+    if d.chance(0.6):
+        more.append(Replay(start, d.number(start + 1, HEALED), d.number(0.1, 0.9)))
+    if d.chance(0.6):
+        again = d.number(start + 0.5, HEALED - 1)
+        more.append(Rollback(again, d.number(again + 0.2, HEALED), d.host(), d.number(0, start)))
+    return (*crashes, *more)
+
+
+def _twice(d: Draw) -> tuple[Fault, ...]:
+    return (Twice(*d.span(least=1.0, last=HEALED - 1), d.host(), d.chance(0.7), d.chance(0.5)),)
+
+
+def _freeze(d: Draw) -> tuple[Fault, ...]:
+    """Suspended, and perhaps missed."""
+    host, (start, stop) = d.host(), d.span()
+    freeze = Freeze(start, stop, host)
+    return (freeze, Partition(start, stop, frozenset({host}))) if d.chance(0.5) else (freeze,)
+
+
+def _jump(d: Draw) -> tuple[Fault, ...]:
+    """A device that was suspended, or all the others while it was not, for seconds or for years."""
+    start = d.number(0.5, HEALED - 1)
+    hosts = d.some() if d.chance(0.5) else frozenset({d.host()})
+    return (Jump(start, start, hosts, 10.0 ** d.number(0, 7.5)),)
+
+
+def _relink(d: Draw) -> tuple[Fault, ...]:
+    """An edge is taken away and added again, at both ends, though not at the same moment."""
+    one, two = d.edge()
+    start = d.number(0.5, HEALED - 4)
+    if d.chance(0.3):  # between two messages
+        return (Unlisted(start, start, one, two),)
+    ends = [(d.number(start, start + 1), d.number(start + 1, start + 3)) for _ in range(2)]
+    return Unlisted(*ends[0], one, two), Unlisted(*ends[1], two, one)
+
+
+def _disagree(d: Draw) -> tuple[Fault, ...]:
+    """Only one of the two knows of the edge; and it may start anew meanwhile."""
+    one, two = d.edge()
+    start, stop = d.span(least=1.0)
+    faults: list[Fault] = [Unlisted(start, stop, one, two)]
+    if d.chance(0.5):
+        again = d.number(start, stop)
+        faults.append(Crash(again, d.number(again, HEALED), one if d.chance(0.5) else two, d.chance(0.7)))
+    return tuple(faults)
+
+
+def _one_way(d: Draw) -> tuple[Fault, ...]:
+    return (OneWay(*d.span(), d.some(), d.chance(0.5)),)
+
+
 KINDS: dict[str, Callable[[Draw], tuple[Fault, ...]]] = {
     "drop": lambda d: (Drop(*d.span(), d.number(0.05, 0.7)),),
     "delay": lambda d: (Delay(*d.span(), d.number(0.2, 4.0)),),
     "duplication": lambda d: (Duplication(*d.span(), d.number(0.1, 1.0)),),
     "corruption": lambda d: (Corruption(*d.span(), d.number(0.05, 0.5)),),
     "partition": lambda d: (Partition(*d.span(), d.some()),),
+    "one-way": _one_way,
+    "replay": lambda d: (Replay(*d.span(), d.number(0.1, 0.9)),),
     "crash": lambda d: (_crash(d),),
+    "double": _double,
+    "interrupt": _interrupt,
+    "rollback": _rollback,
+    "wipe": _wipe,
+    "twice": _twice,
+    "freeze": _freeze,
+    "jump": _jump,
+    "relink": _relink,
+    "disagree": _disagree,
     "slow": lambda d: (Slow(*d.span(), d.host(), d.number(2, 20)),),
     "skew": lambda d: (Skew(*d.span(), d.host(), d.number(1.05, 3)),),
 }
