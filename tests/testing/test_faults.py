@@ -12,25 +12,39 @@ from laconic.cli import main
 from laconic.protocol.accounts import Accounts
 from laconic.testing.faults import KINDS, check, draw_schedule, shrink
 from laconic.testing.faults import LEARNERS as FAULTY
-from laconic.transport.faults import Crash, Delay, Drop, Duplication, Partition
+from laconic.transport.faults import Crash, Delay, Drop, Duplication, Fault, Interrupt, Jump, Partition, Twice
 from laconic.transport.virtual import VirtualNetwork
 
 
-@pytest.mark.parametrize("block", [0, *(pytest.param(block, marks=pytest.mark.slow) for block in range(1, 10))])
+@pytest.mark.parametrize("block", [0, *(pytest.param(block, marks=pytest.mark.slow) for block in range(1, 16))])
 def test_schedules_of_faults(block):
-    for seed in range(25 * block, 25 * (block + 1)):
+    for seed in range(20 * block, 20 * (block + 1)):
         schedule = draw_schedule(seed)
         violations = check(schedule)
         assert not violations, f"{schedule}\n{violations}"
 
 
 def test_schedules_cover_everything():
-    schedules = [draw_schedule(seed) for seed in range(250)]
-    assert {type(fault).__name__.lower() for s in schedules for fault in s.faults} == set(KINDS)
-    assert {s.learner for s in schedules} == set(FAULTY)
-    assert {s.clock for s in schedules} == {"lockstep", "slotted"}
-    assert {f.disk for s in schedules for f in s.faults if isinstance(f, Crash)} == {True, False}
+    schedules = [draw_schedule(seed) for seed in range(320)]
+    faults = [fault for s in schedules for fault in s.faults]
+    assert {type(fault) for fault in faults} == set(Fault.__subclasses__())
+    assert {(s.learner, s.clock) for s in schedules} == set(itertools.product(FAULTY, ["lockstep", "slotted"]))
+    for kind, parts in ((Crash, {"disk"}), (Interrupt, {"disk", "before"}), (Twice, {"disk", "first"})):
+        for part in parts:
+            assert {getattr(fault, part) for fault in faults if isinstance(fault, kind)} == {True, False}
+    assert {fault.letter for fault in faults if isinstance(fault, Interrupt)} >= {"call", "offer", "decide", "confirm"}
+    assert max(fault.by for fault in faults if isinstance(fault, Jump)) > 1 << 20
     assert sum(s.clock == "lockstep" and s.harmless for s in schedules) > 30
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_can_be_asked_for(kind):
+    """A seed begins with the kinds in turn; a schedule of one kind has faults of it only."""
+    alone = {type(fault) for seed in range(40) for fault in draw_schedule(seed, [kind]).faults}
+    first = list(KINDS).index(kind)
+    for seed in range(first, 200, len(KINDS)):
+        assert {type(fault) for fault in draw_schedule(seed).faults} & alone
+    assert draw_schedule(3, [kind]).faults == draw_schedule(3, [kind]).faults != draw_schedule(4, [kind]).faults
 
 
 def test_a_seed_replays_to_the_bit(features):
@@ -103,6 +117,12 @@ def test_the_command(capsys):
     assert "3 schedules (seeds 0 to 2)" in capsys.readouterr().out
     assert main(["faults", "--seed", "5"]) == 0
     assert "all is well" in capsys.readouterr().out
+    assert main(["faults", "--kinds", "list"]) == 0
+    assert capsys.readouterr().out.split() == list(KINDS)
+    assert main(["faults", "--seed", "1", "--kinds", "wipe,twice"]) == 0
+    assert "twice: host" in capsys.readouterr().out
+    assert main(["faults", "--kinds", "wipes"]) == 2
+    assert "--kinds must be some of drop, " in capsys.readouterr().err
     assert main(["faults", "--seeds", "0"]) == 2
     assert main(["faults", "--jobs", "0"]) == 2
     assert main(["faults", "--seed", "-1"]) == 2

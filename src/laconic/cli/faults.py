@@ -9,6 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from laconic.cli.options import Commands, describe, whole
@@ -17,17 +18,20 @@ if TYPE_CHECKING:
     from laconic.testing.faults import Schedule
 
 _ABOUT = """
-Let everything go wrong that can: messages are lost, late, doubled, spoiled;
-networks fall apart, agents crash with and without their disk, hosts are slow and
-clocks run fast. Each seed is a schedule, on a network in this process. After
-each the agents must be whole again: replicas equal to the bit, duals that add up
-to zero, nobody stuck, everything learned. Whatever is not is shown with its seed
-and the smallest schedule that does it."""
+Let everything go wrong that can: messages are lost, late, doubled, spoiled, or
+come again after a day; networks fall apart, one way or both; agents crash with
+and without their disk, two at once, amid a repair, and come back with old
+memories, or twice; hosts are slow or suspended, clocks run fast or leap; lists of
+neighbours differ; a neighbour is hostile. Each seed is a schedule, on a network in
+this process. After each the agents must be whole again: replicas equal to the
+bit, duals that add up to zero, nobody stuck, everything learned. Whatever is not
+is shown with its seed and the smallest schedule that does it."""
 
 _EXAMPLES = """
 examples:
   laconic faults                     a thousand schedules
-  laconic faults --seeds 10000       ten thousand
+  laconic faults --seeds 20000       twenty thousand
+  laconic faults --kinds wipe,twice  of these kinds only
   laconic faults --seed 379          one of them, in full"""
 
 
@@ -42,6 +46,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("--seeds", type=whole, default=1000, metavar="N", help="how many schedules (1000)")
     parser.add_argument("--first", type=whole, default=0, metavar="SEED", help="the first seed (0)")
     parser.add_argument("--seed", type=whole, metavar="SEED", help="this one only, and tell what is in it")
+    parser.add_argument("--kinds", metavar="KIND,...", help="kinds of faults (all); 'list' names them")
     parser.add_argument("--jobs", type=whole, metavar="N", help="processes (default: one for each core)")
     parser.add_argument("--no-progress", action="store_true", help="no progress bar")
     parser.set_defaults(command=run)
@@ -66,37 +71,47 @@ def _quiet() -> Iterator[None]:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from laconic.testing.faults import KINDS
+
+    if arguments.kinds == "list":
+        print("\n".join(KINDS))
+        return 0
+    kinds = tuple(filter(None, (arguments.kinds or "").split(",")))
+    for kind in kinds:
+        if kind not in KINDS:
+            raise ValueError(f"--kinds must be some of {', '.join(KINDS)}; got {kind!r}.")
     if arguments.seed is not None:
         if arguments.seed < 0:
             raise ValueError(f"--seed must not be negative, got {arguments.seed}.")
-        return _one(arguments.seed)
+        return _one(arguments.seed, kinds)
     if arguments.seeds < 1 or arguments.first < 0:
         raise ValueError("--seeds must be at least 1, and --first not negative.")
     jobs = os.cpu_count() or 1 if arguments.jobs is None else arguments.jobs
     if jobs < 1:
         raise ValueError(f"--jobs must be at least 1, got {jobs}.")
-    return _many(range(arguments.first, arguments.first + arguments.seeds), jobs, not arguments.no_progress)
+    seeds = range(arguments.first, arguments.first + arguments.seeds)
+    return _many(seeds, kinds, jobs, not arguments.no_progress)
 
 
-def _one(seed: int) -> int:
+def _one(seed: int, kinds: tuple[str, ...]) -> int:
     from laconic.testing.faults import check, draw_schedule
 
-    schedule = draw_schedule(seed)
+    schedule = draw_schedule(seed, kinds)
     print(schedule)
     violations = check(schedule)
     if not violations:
         print("all is well afterwards.")
         return 0
-    _explain(schedule, violations)
+    _explain(schedule, kinds, violations)
     return 1
 
 
-def _many(seeds: range, jobs: int, progress: bool) -> int:
+def _many(seeds: range, kinds: tuple[str, ...], jobs: int, progress: bool) -> int:
     from tqdm import tqdm
 
     start, violated = time.perf_counter(), 0
     shown = tqdm(
-        _results(seeds, jobs),
+        _results(seeds, kinds, jobs),
         total=len(seeds),
         unit=" schedules",
         disable=not progress or not sys.stderr.isatty(),
@@ -108,31 +123,32 @@ def _many(seeds: range, jobs: int, progress: bool) -> int:
             shown.clear()
             from laconic.testing.faults import draw_schedule
 
-            _explain(draw_schedule(seed), violations)
+            _explain(draw_schedule(seed, kinds), kinds, violations)
     seconds = time.perf_counter() - start
     what = f"{len(seeds)} schedules (seeds {seeds[0]} to {seeds[-1]}) in {seconds:.0f} s"
     print(f"{what}: {violated} violated something." if violated else f"{what}: all is well after each.")
     return 1 if violated else 0
 
 
-def _results(seeds: range, jobs: int) -> Iterator[tuple[int, list[str]]]:
+def _results(seeds: range, kinds: tuple[str, ...], jobs: int) -> Iterator[tuple[int, list[str]]]:
+    result = partial(_result, kinds=kinds)
     if jobs == 1 or len(seeds) < 20:
-        yield from map(_result, seeds)
+        yield from map(result, seeds)
         return
     from multiprocessing import get_context
 
     with get_context("spawn").Pool(jobs) as pool:
-        yield from pool.imap(_result, seeds, chunksize=10)
+        yield from pool.imap(result, seeds, chunksize=10)
 
 
-def _result(seed: int) -> tuple[int, list[str]]:
+def _result(seed: int, kinds: tuple[str, ...]) -> tuple[int, list[str]]:
     from laconic.testing.faults import check, draw_schedule
 
     with _quiet():
-        return seed, check(draw_schedule(seed))
+        return seed, check(draw_schedule(seed, kinds))
 
 
-def _explain(schedule: Schedule, violations: list[str]) -> None:
+def _explain(schedule: Schedule, kinds: tuple[str, ...], violations: list[str]) -> None:
     """What was violated, and the least that does it."""
     from laconic.testing.faults import check, shrink
 
@@ -143,4 +159,5 @@ def _explain(schedule: Schedule, violations: list[str]) -> None:
     print(f"the least of it that still does:\n  {smallest}")
     for violation in check(smallest):
         print(f"  {violation}")
-    print(f"to see it again: laconic faults --seed {schedule.seed}", flush=True)
+    of_kinds = f" --kinds {','.join(kinds)}" if kinds else ""
+    print(f"to see it again: laconic faults --seed {schedule.seed}{of_kinds}", flush=True)

@@ -67,8 +67,11 @@ def check(schedule: Schedule) -> list[str]:
         violations.append(f"the mean square error is {error:.4g}, without faults it is {calm:.4g}.")
     if schedule.clock == "lockstep" and schedule.harmless:
         trace = simulate(learner, features, schedule.network, X[:target], y[:target])
-        if not np.array_equal(virtual.predictions(), trace.predictions):
-            t, i = np.argwhere(virtual.predictions() != trace.predictions)[0]
+        # The kernels compute a row as they compute many, to the bit; NumPy may not.
+        near = 0.0 if learner.kernel() else 1e-12
+        differs = ~(np.abs(virtual.predictions() - trace.predictions) <= near)
+        if differs.any():
+            t, i = np.argwhere(differs)[0]
             violations.append(f"lockstep differs from the simulator, first in round {t + 1} of agent {i}.")
     return violations
 

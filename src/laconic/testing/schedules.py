@@ -15,6 +15,7 @@ import numpy as np
 from laconic.channel import Censor, Channel, Quantizer
 from laconic.learners import DOKL, ODKLA, QCODKLA, RFFDOKL, Learner
 from laconic.network import Network
+from laconic.testing.own import HeavyBall
 from laconic.transport.faults import (
     Corruption,
     Crash,
@@ -45,6 +46,7 @@ LEARNERS: dict[str, Learner] = {
     "qc-odkla": QCODKLA(rho=0.4, eta=16.0, alpha=0.3, beta=0.97, bits=4),
     "dokl": DOKL(rho=0.4, eta=16.0, channel=_LOSSY),
     "diffusion": RFFDOKL(step=0.06, order="adapt-then-combine", channel=_LOSSY),
+    "own": HeavyBall(channel=Channel(Censor(0.3, 0.97))),
 }
 
 
