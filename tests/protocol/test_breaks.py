@@ -9,7 +9,7 @@ from conftest import CHANNELS, make_stream
 
 import laconic as lc
 from laconic.protocol import AgentState
-from laconic.protocol.handshake import FURTHEST
+from laconic.protocol.handshake import FURTHEST, ROUND_LIMIT
 from laconic.protocol.messages import Call, Decide, Kind, Offer, Request, Statement
 from laconic.protocol.session import WITNESSED
 from laconic.transport.faults import Crash
@@ -148,10 +148,20 @@ def test_a_forged_account_of_the_victim_does_not_touch_it(clock, features):
     deliver(agents, [letter for letter in post(agents) if letter[:2] == ("ann", "ben")])  # her call
     [(_, _, offer)] = [letter for letter in post(agents) if kind_of(letter[2]) == "offer"]
     offer = liar._wire.decode(offer).letter
-    huge = np.full(features.n_features, 9e14)
-    forged = Decide((offer.inc, offer.ctr), end_inc(liar), 77, victim.round, 2, (1 << 47) - 2, False, huge, huge)
+    large, far = np.full(features.n_features, 1e11), victim._dialogue.ends["ann"].g + FURTHEST
+    forged = Decide((offer.inc, offer.ctr), end_inc(liar), 77, victim.round, 2, far, False, large, large)
+    beyond = [
+        {"g": far + 1},
+        {"g": (1 << 47) - 2},
+        {"hat": 1e3 * large},
+        {"share": 1e3 * large},
+        {"share": 1e18 * large},
+    ]
+    for lie in [*beyond, {"round": ROUND_LIMIT + 1}]:
+        victim.receive(liar._wire.encode(forged._replace(**lie), victim._wire.sender, False), "ann")
+        assert victim.edges["ann"] == "opening"
     victim.receive(liar._wire.encode(forged, victim._wire.sender, False), "ann")
-    assert victim.edges["ann"] == "live"  # it is well-formed, and her right
+    assert victim.edges["ann"] == "live"  # it is well-formed, within reach, and her right
     for before, after in zip(
         mine,
         (victim.weights, victim.broadcast, victim.round, victim.share("cid"), victim.replica("cid")),

@@ -95,6 +95,9 @@ class Accounts:
         before = replica.copy()
         if not self.ledger.hear(index, statement.kind, *statement.content):
             return "not finite"
+        if self.ledger.is_too_large(replica):
+            replica[:] = before
+            return "too large"
         if self._digest(index, index, digest_of) != statement.digest:
             replica[:] = before
             return "digest"
@@ -105,6 +108,10 @@ class Accounts:
                 return "not finite"
             self.ledger.shares[index] = share
         return ""
+
+    def is_too_large(self, index: int) -> bool:
+        """Whether a replica or a share is beyond the agent's reach."""
+        return self.ledger.is_too_large(self.ledger.said(index), self.ledger.shares[index])
 
     def digest(self, index: int, digest_of: int) -> int:
         """CRC-32 of the broadcast and, unless ``digest_of`` is 0, of so many times F."""

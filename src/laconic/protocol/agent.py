@@ -26,6 +26,7 @@ from laconic.protocol.arguments import bad_sample, check_name, check_neighbours,
 from laconic.protocol.checkpoint import AgentState, load_checkpoint, write_checkpoint
 from laconic.protocol.dialogue import Alert, Dialogue, Message
 from laconic.protocol.fingerprint import fingerprint
+from laconic.protocol.handshake import ROUND_LIMIT
 from laconic.protocol.info import Info, NotReady
 from laconic.protocol.ledger import Ledger
 from laconic.protocol.messages import Kind, Position
@@ -34,7 +35,6 @@ from laconic.protocol.state import put_state, take_state
 from laconic.protocol.wire import Wire, identity
 
 LOCKSTEP, SLOTTED = "lockstep", "slotted"
-_LAST_ROUND = 1 << 47  # half of what a message can say
 _LARGEST_SQUARE = (DIVERGENCE * LARGEST_LABEL) ** 2  # of a model: entries beyond its root, 1e15, are refused by others
 
 
@@ -258,7 +258,7 @@ class Agent:
         if self.clock == LOCKSTEP:
             raise ValueError("skip_to is for clock='slotted': in lockstep the others wait.")
         dialogue = self._dialogue
-        missed = _validate.integer("round", round, least=0, most=_LAST_ROUND) - dialogue.round
+        missed = _validate.integer("round", round, least=0, most=ROUND_LIMIT) - dialogue.round
         if missed > 0:
             dialogue.let_pass(missed)
             self._silent_for += missed
@@ -466,4 +466,6 @@ class Agent:
 
         ValueError if there are files and none of them is any good.
         """
-        return load_checkpoint(_validate.path("path", path), self.restore)
+        news = self._dialogue.news
+        where = _validate.path("path", path)
+        return load_checkpoint(where, self.restore, lambda why: news.append(("checkpoint refused", "")))

@@ -139,11 +139,13 @@ def read_checkpoint(path: Path) -> AgentState | None:
     return found[0] if load_checkpoint(path, found.append) else None
 
 
-def load_checkpoint(path: Path, use: Callable[[AgentState], None]) -> bool:
+def load_checkpoint(
+    path: Path, use: Callable[[AgentState], None], refused: Callable[[str], None] = lambda why: None
+) -> bool:
     """Have ``use`` take the state at ``path``, or the previous one if that is missing or no good; False if none is.
 
-    Whatever is wrong with a file, or with what ``use`` finds in it, the one before is tried, and a line logged. Then
-    ValueError if there are files and none of them is any good.
+    Whatever is wrong with a file, or with what ``use`` finds in it, the one before is tried, a line logged, and
+    ``refused`` told why. Then ValueError if there are files and none of them is any good.
     """
     broken, misplaced = [], False
     for candidate in (path, previous(path)):
@@ -157,6 +159,7 @@ def load_checkpoint(path: Path, use: Callable[[AgentState], None]) -> bool:
         except Exception as error:  # a memory that cannot be read must not be what an agent dies of
             log.warning("checkpoint refused: %s", error, extra={"path": str(candidate)})
             broken.append(f"{candidate.name} ({error})")
+            refused(broken[-1])
             misplaced |= isinstance(error, Misplaced)
     if misplaced:
         raise Misplaced(f"no checkpoint of this agent in {path.parent}: {'; '.join(broken)}")

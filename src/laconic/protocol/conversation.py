@@ -159,9 +159,9 @@ class Conversation(Handshake):
         late = 0 if self.lockstep else end.k + 1 - statement.label
         why = self.book.hear(end.index, statement, late, self.digest_of(end, statement.n))
         if why == "digest":
-            self.news.append(("disagreement", end.name))
+            self.tell(end, "disagreement")
             end.intact = False  # to go on would be to disagree again
-            self.doubt(end)
+            self.doubt(end, statement)
             return
         if why:
             raise m.Refusal(why)
@@ -205,10 +205,10 @@ class Conversation(Handshake):
 
     def repeat(self, end: Session, request: Request) -> None:
         """Say again what was missed."""
-        if self.afford(end):
-            for statement in end.log:
-                if statement.n > request.heard:
-                    self.send(end, statement)
+        missed = [statement for statement in end.log if statement.n > request.heard]
+        if self.afford(end, len(missed)):
+            for statement in missed:
+                self.send(end, statement)
 
     def refuse_replayed(self, end: Session, statement: Statement) -> None:
         """It was heard before."""
@@ -225,6 +225,7 @@ class Conversation(Handshake):
     def remind(self) -> None:
         """Ask again wherever something is open."""
         self.moment += 1
+        self.credit += self.allowance  # time has passed
         for end in list(self.ends.values()):
             if end.pend is not None and end.pend[1].inc == self.inc:
                 end.reminded += 1

@@ -29,11 +29,12 @@ from laconic.protocol.wire import Envelope, Wire, identity
 
 log = logging.getLogger("laconic.protocol")
 
-_ENOUGH = 32  # refusals in a row after which a neighbour is quarantined
-_QUARANTINE = 256  # occasions that it lasts for, at first
+ENOUGH = 32  # refusals, or doubts, in a row after which a neighbour is quarantined
+QUARANTINE = 256  # occasions that it lasts for, at first
+TOLD = 256  # occasions after which the same is told again of the same neighbour
 _JOINING = 3  # reminders that an agent on slots waits for at its start
 _HARMLESS = ("replayed", "another session", "shut")  # part of every repair
-_DELIBERATE = ("version", "fingerprint", "kind", "malformed", "dimension", "not finite", "too far ahead", "digest")
+_DELIBERATE = ("version", "fingerprint", "kind", "malformed", "dimension", "not finite", "too far ahead", "too large")
 
 
 class Message(NamedTuple):
@@ -44,7 +45,7 @@ class Message(NamedTuple):
 
 
 class Alert(NamedTuple):
-    """Something that somebody should look at, about a neighbour."""
+    """Something that somebody should look at, about a neighbour, or about the agent itself if that is empty."""
 
     what: str
     neighbour: str
@@ -64,6 +65,8 @@ class Dialogue(Conversation):
         self.joining = False
         self.started = False  # whether there was a round, or a memory of one
         self.tell_whole = False  # whether the broadcast has to be told in full in the next round
+        self.told: dict[tuple[str, str], int] = {}  # what was told of whom, and when
+        self.vouched = False  # whether the transport knows who sent what is being heard
         self.counters: Counter[str] = Counter()
         self.refusals: Counter[str] = Counter()
 
@@ -97,18 +100,25 @@ class Dialogue(Conversation):
                 self.seek(end)
 
     def warm_start(self) -> None:
-        """Without memory among others that have one: begin with the median of their models, and in their round."""
+        """Without memory among others that have one: begin with the median of their models, and in their round.
+
+        Of an even number the two models in the middle are not averaged: either may be a lie, and the smaller does less.
+        """
         known = [e for e in self.ends.values() if e.stage is LIVE]
         if known and not self.started:
             others = sorted(e.claim for e in known)[(len(known) - 1) // 2]
             # In lockstep the round has been set by the sessions; on slots a few rounds are not worth it.
             if self.round > 0 or (not self.lockstep and others > self.apart):
-                models = np.array([self.ledger.said(e.index) for e in known])
-                self.ledger.begin_with(np.median(models, axis=0))
+                models = np.sort([self.ledger.said(e.index) for e in known], axis=0)
+                low, high = models[(len(known) - 1) // 2], models[len(known) // 2]
+                self.ledger.begin_with(np.where(np.abs(low) <= np.abs(high), low, high))
                 self.tell_whole = True
                 self.counters["recoveries"] += 1
             if not self.lockstep and others > self.apart and not self.round:
                 self.round = self.finished = others
+                for end in known:  # what was believed of each alone, now that there is something to compare it with
+                    if self.accounts.is_too_large(end.index):
+                        self.quarantine(end)
         self.started, self.joining = True, False
 
     def remind(self) -> None:
@@ -143,6 +153,7 @@ class Dialogue(Conversation):
     def receive(self, data: bytes, sender: str | None) -> None:
         """Take a message in, or refuse it: then it is counted, and nothing else changes."""
         end = self.ends.get(sender) if sender is not None else None
+        self.vouched = end is not None
         try:
             envelope = self.wire.decode(data)
             end = self._who(envelope, sender)
@@ -164,6 +175,9 @@ class Dialogue(Conversation):
                 raise Refusal("stranger")
             if sender is not None and sender != end.name:
                 raise Refusal("spoofed")
+            vectors = (letter.hat, letter.share) if isinstance(letter, Offer | Decide) else (None, None)
+            if vectors[0] is not None and self.ledger.is_too_large(*vectors):
+                raise Refusal("too large")
             return end
         assert isinstance(letter, Confirm | Statement | Request | Farewell)
         known = self.ends.get(sender) if sender is not None else None
@@ -205,17 +219,29 @@ class Dialogue(Conversation):
             log.log(level, "refused: %s", reason, extra={"agent": self.name, "sender": sender, "count": count})
         # Noise on the line is not its fault, nor is what others say in its name.
         if end is not None and sender == end.name and reason in _DELIBERATE and not end.shut:
-            end.refused += 1
-            if end.refused >= _ENOUGH:
-                self.quarantine(end)
+            self.blame(end)
+
+    def blame(self, end: Session) -> None:
+        """Count what a neighbour has to answer for, until something good is heard of it again."""
+        end.refused += 1
+        if end.refused >= ENOUGH:
+            self.quarantine(end)
+
+    def tell(self, end: Session, what: str) -> None:
+        """Have somebody know of something about a neighbour, and log it; the same again after a while only."""
+        last = self.told.get((what, end.name))
+        if last is None or self.moment >= last + TOLD:
+            self.told[what, end.name] = self.moment
+            super().tell(end, what)
+            log.warning(what, extra={"agent": self.name, "neighbour": end.name})
 
     def quarantine(self, end: Session) -> None:
         """Go on without a neighbour that says nothing but what is refused; it may come back, each time later."""
-        end.shut, end.shut_until = "quarantined", self.moment + (_QUARANTINE << min(end.quarantines, 20))
+        end.shut, end.shut_until = "quarantined", self.moment + (QUARANTINE << min(end.quarantines, 20))
         end.quarantines += 1
+        self.told.pop(("quarantined", end.name), None)  # of each one there is news
         self.disconnected(end)
-        self.news.append(("quarantined", end.name))
-        log.warning("quarantined", extra={"agent": self.name, "sender": end.name})
+        self.tell(end, "quarantined")
 
     # ----------------------------------------------------------------------------------------------------------------
     # Speaking
@@ -261,6 +287,8 @@ class Dialogue(Conversation):
         """Set the share aside, open the edge anew, and count it."""
         self.counters["doubts"] += 1
         super().doubt(end, letter)
+        if self.vouched and letter is not None:
+            self.blame(end)
 
     def say_silence(self) -> None:
         """On slots: give a sign of life to all that hear."""

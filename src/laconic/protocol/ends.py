@@ -9,7 +9,9 @@ from laconic.protocol.messages import Decide, Kind, Letter, Offer, Statement
 from laconic.protocol.session import APART, HELD, LOGGED, WITNESSED, Book, Session
 from laconic.protocol.table import TABLE, rows_by_event
 
-ALLOWANCE = 4  # offers, decisions and repetitions that a neighbour can bring about on one occasion
+# What a neighbour can make this end send is paid for from a bucket of tokens: a statement said again costs one, an
+# offer or a decision four. A round brings four tokens back, a reminder fills the bucket.
+ALLOWANCE, WHOLE = 16, 4
 
 
 class Ends:
@@ -42,6 +44,8 @@ class Ends:
         self.letters: list[tuple[Session, Letter]] = []
         self.must_save = False
         self.moment = 0  # counts the occasions on which a neighbour may be asked again
+        self.credit = 0  # counts the tokens that each neighbour has been given
+        self.lent = self.lent_at = 0  # rounds that few neighbours have made it jump, and when
         self.news: list[tuple[str, str]] = []  # (what, neighbour): what somebody should know of
         self.rows = rows_by_event(TABLE)
 
@@ -64,12 +68,18 @@ class Ends:
         """Put a letter into the queue."""
         self.letters.append((end, letter))
 
-    def afford(self, end: Session) -> bool:
-        """Whether the neighbour has not yet brought about too much on this occasion."""
-        if end.spent_at != self.moment:
-            end.spent_at, end.spent = self.moment, 0
-        end.spent += 1
-        return end.spent <= self.allowance
+    def tell(self, end: Session, what: str) -> None:
+        """Have somebody know of something about a neighbour."""
+        self.news.append((what, end.name))
+
+    def afford(self, end: Session, cost: int = WHOLE) -> bool:
+        """Whether the neighbour has tokens left for what it asks for; then they are spent."""
+        credit = self.credit + WHOLE * self.moment
+        spent = max(0, end.spent - (credit - end.spent_at)) + cost
+        if spent > self.allowance:
+            return False
+        end.spent, end.spent_at = spent, credit
+        return True
 
     def say(self, end: Session, kind: Kind, data: Any) -> None:
         """Say a statement, and keep it in case that it is lost."""

@@ -13,7 +13,8 @@ from laconic.protocol.ends import Ends
 from laconic.protocol.messages import Call, Confirm, Decide, Hello, Offer, Statement
 from laconic.protocol.session import GONE, LIVE, OPENING, SUPERSEDED, Session, can_go_on, decided_share
 
-FURTHEST = 1 << 20  # rounds that a neighbour alone can make the agent jump
+FURTHEST = 1 << 18  # rounds that few neighbours can make the agent jump; one more with every round that it lives
+ROUND_LIMIT = 1 << 46  # that most of them can make it jump to, so that there is room for as many more
 COUNT_LIMIT = 1 << 47  # no counter of an honest agent gets there
 
 
@@ -25,7 +26,7 @@ class Handshake(Ends):
 
     def is_the_same_session(self, end: Session, call: Call) -> bool:
         """Whether the leader is steadily in the session that this end is in."""
-        end.claim = call.round
+        end.claim = min(call.round, ROUND_LIMIT)
         return end.stage is LIVE and call.steady and call.tag == end.tag
 
     def is_decided_already(self, end: Session, offer: Offer) -> bool:
@@ -52,14 +53,29 @@ class Handshake(Ends):
 
     def is_too_far(self, end: Session, letter: Offer | Decide) -> bool:
         """Whether a neighbour would move the round further than it may alone, or counts beyond all bounds."""
-        if isinstance(letter, Offer):
-            end.claim, end.degree = letter.round, letter.degree
-        if max(letter.g, end.g) + 1 >= COUNT_LIMIT:
+        if letter.round > ROUND_LIMIT or max(letter.g, end.g) + 1 >= COUNT_LIMIT:
             return True
-        if not self.lockstep or letter.round <= self.round + FURTHEST:
+        if end.g and letter.g > end.g + FURTHEST:
+            return True
+        end.claim = letter.round
+        if isinstance(letter, Offer):
+            end.degree = letter.degree
+        if not self.lockstep or letter.round <= self.round:
             return False
-        agreed = sum(e.claim >= letter.round - FURTHEST for e in self.ends.values())
-        return 2 * agreed <= len(self.ends)
+        return self.beyond_most(end, letter.round) > FURTHEST - self.lent_rounds()
+
+    def beyond_most(self, end: Session, round: int) -> int:
+        """By how much a round is beyond what more than half of the neighbours have come to.
+
+        An agent with a memory counts all of them, by what each last said. One without has to believe those who are
+        there.
+        """
+        heard = [e.claim for e in self.ends.values() if self.round or e is end or e.stage is not GONE]
+        return round - max(self.round, sorted(heard, reverse=True)[len(heard) // 2])
+
+    def lent_rounds(self) -> int:
+        """Rounds that few neighbours have made the agent jump, less those that it has lived since."""
+        return max(0, self.lent - (self.moment - self.lent_at))
 
     def is_of_the_decision(self, end: Session, letter: Confirm | Statement) -> bool:
         """Whether it shows that the follower has installed what this process decided."""
@@ -140,7 +156,8 @@ class Handshake(Ends):
     def confirm_again(self, end: Session, decide: Decide) -> None:
         """Confirm a session that is installed, though its decision comes once more; ask for another if it is void."""
         if end.stage is LIVE and end.origin == _origin(decide):
-            self.send(end, Confirm(end.tag))
+            if self.afford(end, 1):
+                self.send(end, Confirm(end.tag))
         elif decide.echo == (self.inc, self.ctr) or (decide.echo[0] == self.inc and end.stage is LIVE):
             self.seek(end)
 
@@ -199,6 +216,8 @@ class Handshake(Ends):
 
     def jump(self, opened: Session, round: int) -> None:
         """Lockstep: be in the round that the others have come to; everything else is negotiated anew."""
+        self.lent = self.lent_rounds() + max(0, self.beyond_most(opened, round))
+        self.lent_at = self.moment
         self.round = self.finished = round
         for end in self.ends.values():
             if end is not opened:
@@ -212,8 +231,9 @@ class Handshake(Ends):
 
     def fence(self, end: Session, letter: Offer | Decide) -> None:
         """Two processes go by one name: refuse the older."""
-        self.news.append(("two of one name", end.name))
-        self.send(end, m.Refused(letter.inc))
+        self.tell(end, "two of one name")
+        if self.afford(end, 1):
+            self.send(end, m.Refused(letter.inc))
 
     def refuse_far(self, end: Session, letter: Any) -> None:
         """Do not take what would go too far."""
@@ -258,7 +278,11 @@ class Handshake(Ends):
         """A later process goes by this name: be silent on this edge, and tell whoever drives the agent."""
         end.shut = "refused"
         self.suspend(end)
-        self.news.append(("another has this name", end.name))
+        self.tell(end, "another has this name")
+
+    def report_another(self, end: Session, letter: Any = None) -> None:
+        """An earlier process goes by this name, and is alive: it is refused there, and somebody should stop it."""
+        self.tell(end, "another has this name")
 
 
 def _origin(decide: Decide) -> tuple[int, ...]:

@@ -22,6 +22,9 @@ from laconic.learners import Learner
 from laconic.losses import Squared
 from laconic.protocol.messages import Kind, Refusal
 
+#: How many times larger than the agent's own yardstick a model that it is told may be, or the dual of an edge.
+REACH = 1e6
+
 
 @final
 class Ledger:
@@ -83,17 +86,39 @@ class Ledger:
         """Whether most have said larger models than the yardstick of divergence knew of.
 
         The simulator sees everybody's labels; an agent that has seen small ones only must not take for divergence
-        what its neighbours have taught it. Who has seen no label at all believes the largest; others believe most.
+        what its neighbours have taught it.
         """
-        if not self._live:
-            return False
-        heard = self.row.replicas[list(self._live)].astype(np.float64)
-        norms = np.sort(np.sqrt((heard**2).sum(axis=1)))
-        usual = float(norms[len(norms) // 2 if self.row.largest else -1])
+        usual = self._usual()
         if not usual > self.row.largest:
             return False
         self.row.largest = usual
         return True
+
+    def _usual(self) -> float:
+        """The largest yardstick that more than half have at least: the agent's own, and the norms of what it hears.
+
+        So a neighbour alone cannot raise it, not even if it is the only one. Who has neither seen a label nor said
+        anything has no say.
+        """
+        heard = np.asarray(self.row.replicas[list(self._live)], dtype=np.float64)
+        known = [self.row.largest, *np.sqrt((heard**2).sum(axis=1))] if len(heard) else [self.row.largest]
+        known = sorted(float(norm) for norm in known if norm > 0.0)
+        return known[(len(known) - 1) // 2] if known else 0.0
+
+    def is_too_large(self, model: Array, share: Array | None = None) -> bool:
+        """Whether a model that the agent is told, or the share of an edge, is beyond its reach.
+
+            ||model|| > reach or rho |F| > reach,  reach = 10^6 times the yardstick
+
+        Who has no yardstick yet believes anything within the limits of ``wire``.
+        """
+        reach = REACH * self.row.largest
+        norm = float(np.dot(model, model)) ** 0.5
+        dual = 0.0 if share is None or self._rho is None else self._rho * float(np.abs(share).max())
+        if not reach or (norm <= reach and dual <= reach):
+            return False
+        reach = REACH * max(self.row.largest, self._usual())
+        return not (norm <= reach and dual <= reach)
 
     def begin_with(self, model: Array) -> None:
         """Take over a model, and with it how large models are here."""

@@ -20,7 +20,7 @@ from abc import ABC, abstractmethod
 
 from laconic.engine import Diverged
 from laconic.protocol.actions import Action, Alert, Begin, Note, Predicted, Progress, Save, Terms
-from laconic.protocol.agent import Agent
+from laconic.protocol.agent import LOCKSTEP, Agent
 from laconic.protocol.info import Info
 
 _REMIND, _REMIND_LATER = 0.25, 2.0  # seconds without a round after which neighbours are asked again, and at most
@@ -160,7 +160,7 @@ class Pacer(ABC):
         """
         agent, every = self.agent, self.terms.checkpoint_every
         for what, neighbour in agent.alerts():
-            self._act(Alert(what, {"neighbour": neighbour}))
+            self._act(Alert(what, {"neighbour": neighbour} if neighbour else {}))
         if agent.must_save and every is not None:
             self._saves = True
         if not self._actions and not self._saves:
@@ -184,8 +184,10 @@ class Pacer(ABC):
 
     def _remind(self, now: float) -> None:
         """Ask again, each time after twice as long; who only waits for a sample has nothing to ask."""
-        if not self.agent.ready:
+        waits = not self.agent.ready
+        if waits or self.agent.clock == LOCKSTEP:  # there is nothing to ask then, but time has passed
             self.agent.remind()
+        if waits:
             self._remind_after = min(2 * self._remind_after, _REMIND_LATER)
         self._remind_at = now + self._remind_after
 

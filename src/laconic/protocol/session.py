@@ -157,8 +157,8 @@ class Session:
     refused: int = 0  # messages of it refused in a row
     asked: int = -1  # the occasion on which it was last called or greeted
     requested: int = -1  # and that on which it was last asked to say something again
-    spent_at: int = -1
-    spent: int = 0  # answers that it made this end send on that occasion
+    spent_at: int = 0
+    spent: int = 0  # tokens that it has spent on answers, less those that have come back until then
     reminded: int = 0  # reminders since it was last decided
     number: int = 0  # what stands for the other's name in bytes
 

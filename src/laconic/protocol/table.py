@@ -70,7 +70,7 @@ TABLE = (
     Row(m.Request,   "",         _SHUT,   "",                         "seek"),
     Row(m.Farewell,  "",         ANY,     "is_of_another_session",    "ignore"),
     Row(m.Farewell,  "",         ANY,     "",                         "part",                  (GONE,)),
-    Row(m.Refused,   "",         ANY,     "is_meant_for_another",     "ignore"),
+    Row(m.Refused,   "",         ANY,     "is_meant_for_another",     "report_another"),
     Row(m.Refused,   "",         ANY,     "",                         "shut_refused",          (GONE,)),
     Row(Doubted,     "",         _LIVE,   "",                         "doubt",                 (OPENING,)),
     Row(Disconnected, "",        ANY,     "",                         "suspend",               (GONE,)),

@@ -84,10 +84,12 @@ class Screen:
         errors = [error for status in all_ if (error := _number(status, "mean_square_error")) is not None]
         rounds = [_number(status, "round") or 0 for name, status in self._status.items() if name in self._here]
         sums = [f"{sum(_number(status, name) or 0 for status in all_):,.0f} {name}" for name in _SUMS]
+        alerts = sum(_number(status, "alerts") or 0 for status in all_)
         parts = [
             f"round {min(rounds or [_number(status, 'round') or 0 for status in all_]):,.0f}",
             *([f"mean square error {sum(errors) / len(errors):#.4g}"] if errors else []),
             *sums,
+            *([f"{alerts:,.0f} alerts"] if alerts else []),
             f"{len(self._here)} of {self._n_agents} agents",
         ]
         return "  ".join(parts)

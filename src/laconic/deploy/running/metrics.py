@@ -52,6 +52,8 @@ class Tally:
         Samples beyond the limits, by ("label" or "input", what was done with it).
     connected, suspended : int
         Neighbours that are there, and edges that rest because their other end is gone.
+    alerts : Counter
+        Alerts by what they say.
 
     Examples
     --------
@@ -71,6 +73,7 @@ class Tally:
         self.beyond: Counter[tuple[str, str]] = Counter()
         self.connected = 0
         self.suspended = 0
+        self.alerts: Counter[str] = Counter()
         self._seconds = 0.0
         self._classes = [0] * (len(BOUNDS) + 1)
 
@@ -132,6 +135,10 @@ class Collector:
         for reason, count in dict(counters.get("refusals", {})).items():
             refusals.add_metric([self.agent, reason], count)
         yield refusals
+        alerts = CounterMetricFamily("laconic_alerts", "What somebody should look at.", labels=["agent", "event"])
+        for event, count in dict(tally.alerts).items():
+            alerts.add_metric([self.agent, event], count)
+        yield alerts
         counts, seconds = tally.times()
         times = HistogramMetricFamily("laconic_round_seconds", "From round to round.", labels=["agent"])
         ends = [*(str(float(bound)) for bound in BOUNDS), "+Inf"]

@@ -53,6 +53,7 @@ class Outlet:
     ) -> None:
         self.agent, self.link, self.source, self.tally = agent, link, source, tally
         self._wake, self._checkpoint, self._wall, self._sentry = wake, checkpoint, wall, sentry
+        self._disk_fails = False
 
     def do(self, actions: list[Action]) -> None:
         """Do all of it, in order."""
@@ -71,7 +72,7 @@ class Outlet:
                 about = {} if measured is None else {"time": measured}
                 self._publish("prediction", {"round": round, "prediction": prediction, **about})
             case Alert(event, fields):
-                self._publish("alert", {"agent": self.agent.name, "event": event, "time": self._wall(), **fields})
+                self._alert(event, fields)
             case Note(level, event, fields):
                 self._log(level, event, fields)
             case Progress(round, waiting):
@@ -80,12 +81,18 @@ class Outlet:
                 told |= {name: counters[name] for name in ("sends", "censored", "bits", "repairs")}
                 if self.tally.beyond:
                     told["beyond_limits"] = sum(self.tally.beyond.values())
+                if self.tally.alerts:
+                    told["alerts"] = self.tally.alerts.total()
                 self._log(logging.INFO, "progress", told | ({"waiting": list(waiting)} if waiting else {}))
             case Save():
                 self._save()
 
     def _publish(self, suffix: str, said: dict[str, Any]) -> None:
         self.link.publish(suffix, json.dumps(said).encode())
+
+    def _alert(self, event: str, fields: dict[str, Any]) -> None:
+        self.tally.alerts[event] += 1
+        self._publish("alert", {"agent": self.agent.name, "event": event, "time": self._wall(), **fields})
 
     def _log(self, level: int, event: str, fields: dict[str, Any]) -> None:
         _log.log(level, event, extra={"agent": self.agent.name, **fields})
@@ -97,5 +104,10 @@ class Outlet:
             self.agent.save(self._checkpoint)
             if self._sentry is not None:
                 self._sentry.save()
+            self._disk_fails = False
         except OSError as error:  # a full disk: the neighbours are the backup
-            self._log(logging.ERROR, "checkpoint failed", {"path": str(self._checkpoint), "why": str(error)})
+            about = {"path": str(self._checkpoint), "why": str(error)}
+            self._log(logging.ERROR, "checkpoint failed", about)
+            if not self._disk_fails:  # and not again at every round that is not saved
+                self._disk_fails = True
+                self._alert("checkpoint failed", about)
