@@ -3,7 +3,9 @@
 Real messages of every kind, which their receiver would take, are spoiled: bits flip, ends are cut off, pieces are
 swapped, doubled, inserted, or all is noise. As they come, none may be taken: nothing is raised and the state stays what
 it is, to the bit. A tenth as many are *sealed* again with the right checksum, as a neighbour out of its mind would send
-them. Some of those say something and are taken; nothing may be raised then either, and the state stays finite.
+them. Some of those say something and are taken; nothing may be raised then either, and the state stays finite. As many
+as at first are *lies*: well-formed, in real sessions, with right echoes and digests, and hostile values in every field.
+They may change their own edge, within limits, and nothing else; when the liars are gone, the honest ones are together.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from laconic.testing.fuzz import TARGETS, Target, fuzz_as_they_come, fuzz_sealed
+from laconic.testing.liar import Liar, Scene, fuzz_hostile
 from laconic.testing.spoiler import Spoiler
 
 
@@ -35,6 +38,14 @@ def show(columns: dict[str, Counter[str]], out: Iterable[str] = ()) -> str:
     return "\n".join([*lines, *out])
 
 
+def resident() -> float:
+    """Memory of this process in MB; 0 where the system does not tell."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
+    except OSError:
+        return 0.0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--messages", type=int, default=1_000_000, help="how many, as they come (1000000)")
@@ -45,24 +56,35 @@ def main() -> int:
     warnings.simplefilter("error")  # a number that overflows is a fault, too
     spoiler = Spoiler(arguments.seed)
     targets = [Target(name) for name in TARGETS]
-    columns: dict[str, Counter[str]] = {"as they come": Counter(), "sealed again": Counter()}
+    scenes, liar = [Scene(name) for name in TARGETS], Liar(arguments.seed)
+    columns: dict[str, Counter[str]] = {}
     rates: dict[str, float] = {}
+    grown: dict[str, float] = {}
     for title, fuzz, total in (
-        ("as they come", fuzz_as_they_come, arguments.messages),
-        ("sealed again", fuzz_sealed, arguments.messages // 10),
+        ("as they come", lambda k, count: fuzz_as_they_come(targets[k], spoiler, count), arguments.messages),
+        ("sealed again", lambda k, count: fuzz_sealed(targets[k], spoiler, count), arguments.messages // 10),
+        ("lies", lambda k, count: fuzz_hostile(scenes[k], liar, count), arguments.messages),
     ):
-        start, done = time.perf_counter(), 0
+        columns[title] = Counter()
+        start, done, before = time.perf_counter(), 0, None
         with tqdm(total=total, desc=title, unit=" messages", unit_scale=True) as bar:
             while done < total:
                 count = min(10_000, total - done)
-                columns[title] += fuzz(targets[done // 10_000 % len(targets)], spoiler, count)
+                columns[title] += fuzz(done // 10_000 % len(targets), count)
                 done += count
                 bar.update(count)
-        rates[title] = total / (time.perf_counter() - start)
-    notes = [f"{title}: {rate:,.0f} messages/s, spoiling included." for title, rate in rates.items()]
-    print(show(columns, ["", *notes, "Nothing was raised; what was refused changed no state; all stayed finite."]))
+                if before is None and done >= total // 10:  # when all is loaded
+                    before = resident()
+        rates[title], grown[title] = total / (time.perf_counter() - start), resident() - (before or resident())
+    notes = [
+        f"{title}: {rate:,.0f} messages/s, spoiling included; {grown[title]:+.1f} MB of memory since the first tenth."
+        for title, rate in rates.items()
+    ]
+    print(
+        show(columns, ["", *notes, "Nothing was raised; what was refused changed no state; all stayed within limits."])
+    )
     arguments.out.parent.mkdir(exist_ok=True)
-    results = {"messages per second": rates, **{title: dict(counts) for title, counts in columns.items()}}
+    results = {"messages per second": rates, "memory grown in MB": grown, **{t: dict(c) for t, c in columns.items()}}
     arguments.out.write_text(json.dumps(results, indent=2) + "\n")
     return 0
 

@@ -26,6 +26,7 @@ from laconic.protocol.arguments import bad_sample, check_name, check_neighbours,
 from laconic.protocol.checkpoint import AgentState, load_checkpoint, write_checkpoint
 from laconic.protocol.dialogue import Alert, Dialogue, Message
 from laconic.protocol.fingerprint import fingerprint
+from laconic.protocol.guard import learn_guarded
 from laconic.protocol.handshake import ROUND_LIMIT
 from laconic.protocol.info import Info, NotReady
 from laconic.protocol.ledger import Ledger
@@ -203,7 +204,7 @@ class Agent:
         self.end_round()
         dialogue.warm_start()
         t = dialogue.round + 1
-        status, prediction = ledger.learn(label, t)
+        status, prediction = learn_guarded(dialogue, label, t)
         if status == BAD_INPUT:
             raise bad_sample()
         if status == DIVERGED or not self._can_be_said():

@@ -280,8 +280,11 @@ class Dialogue(Conversation):
             self.counters["repairs"] += 1
         self.counters["sessions"] += 1
         end.claim = max(decide.round, end.claim) if not end.leads else offer.round
+        known = self.ledger.size_of(end.index)
         super().install(end, offer, decide)
-        end.refused = 0
+        if not decide.goes_on:
+            end.imposed = self.ledger.size_of(end.index) > 10 * known
+        self.ledger.strained = True  # perhaps: the next step will be looked at
 
     def doubt(self, end: Session, letter: object = None) -> None:
         """Set the share aside, open the edge anew, and count it."""

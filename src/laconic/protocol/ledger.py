@@ -8,7 +8,7 @@ it is computed from anew when an edge comes or goes. A learner without duals has
 from __future__ import annotations
 
 from numbers import Real
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -24,6 +24,8 @@ from laconic.protocol.messages import Kind, Refusal
 
 #: How many times larger than the agent's own yardstick a model that it is told may be, or the dual of an edge.
 REACH = 1e6
+#: And the size from which on its steps are looked at: see ``guard``.
+STRAIN = 100.0
 
 
 @final
@@ -54,6 +56,7 @@ class Ledger:
         # In the working precision, as in a step.
         self._rho = float(self.dtype.type(rho)) if self.has_duals and isinstance(rho, Real) else None
         self._live: tuple[int, ...] = ()
+        self.strained = True  # whether a neighbour may be where following it means to diverge
         self._shape = (features.n_inputs,)
         self._squared = type(learner.loss) is Squared
         self._message_bits = learner.channel.message_bits(self.n_features) if learner.channel else 0
@@ -112,18 +115,46 @@ class Ledger:
 
         Who has no yardstick yet believes anything within the limits of ``wire``.
         """
-        reach = REACH * self.row.largest
-        norm = float(np.dot(model, model)) ** 0.5
-        dual = 0.0 if share is None or self._rho is None else self._rho * float(np.abs(share).max())
-        if not reach or (norm <= reach and dual <= reach):
+        own, size = self.row.largest, self.size(model, share)
+        if not size <= STRAIN * own:
+            self.strained = True
+        if not own or size <= REACH * own:
             return False
-        reach = REACH * max(self.row.largest, self._usual())
-        return not (norm <= reach and dual <= reach)
+        return not size <= REACH * self.yardstick()
+
+    def yardstick(self) -> float:
+        """How large labels are here: by the agent's own, or by what most have said if that is far more.
+
+            y = max(largest, usual / 100)
+
+        Thus 100 y, which a model is allowed that others drag, is no more than what most have said: agents that follow
+        each other do not drag each other further and further.
+        """
+        return max(self.row.largest, self._usual() / STRAIN)
+
+    def size_of(self, index: int) -> float:
+        """The size of what a neighbour pulls with: its model, and the share of its edge."""
+        return self.size(self.said(index), self.shares[index])
+
+    def size(self, model: Array | None = None, share: Array | None = None) -> float:
+        """The norm of a model, the agent's own if not given; or what a share makes of a dual if that is more."""
+        model = self.weights if model is None else model
+        with np.errstate(over="ignore"):  # a model that is lost
+            norm = float(np.dot(model, model)) ** 0.5
+        dual = 0.0 if share is None or self._rho is None else self._rho * float(np.abs(share).max())
+        return max(norm, dual)
 
     def begin_with(self, model: Array) -> None:
         """Take over a model, and with it how large models are here."""
+        self.strained = True
         self.weights = model
         self.row.largest = max(self.row.largest, float(np.sqrt((np.asarray(model, dtype=np.float64) ** 2).sum())))
+
+    def shorten(self, norm: float) -> None:
+        """Make a model that is longer than that as long as that."""
+        size = self.size()
+        if size > norm:
+            self.weights = self.weights * (norm / size)
 
     def speak(self, t: int) -> tuple[bool, int, float]:
         """Step 3 of round ``t``: (whether to send, entries that saturate, scale)."""
@@ -186,6 +217,13 @@ class Ledger:
         """Views of what is looked at most: theta-hat of the agent and of its neighbours, and their shares F."""
         self._said = list(self.row.replicas)
         self.shares = self.row.shares[:, : self.n_features]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("_said", "shares")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._keep_views()  # a copy of a view is no view of the copy
 
     def said(self, index: int) -> Array:
         """theta-hat of the agent (0) or of a neighbour."""

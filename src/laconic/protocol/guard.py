@@ -1,0 +1,52 @@
+"""A step that a neighbour has dragged out of all bounds is taken back, or shortened, before anybody hears of it.
+
+What a neighbour says is taken if it is within reach (``Ledger.is_too_large``), which is wide, since agents of one
+network may have labels of very different sizes. Within it a lie, of a model or of a share, could still throw the model
+to where predictions are beyond ``DIVERGENCE`` times any label: that would end the agent, and what it says before would
+end its other neighbours. So, with y the agent's yardstick and ||j|| the larger of a neighbour's ||theta-hat_j|| and
+rho |F_ij|, whenever a step ends with ||theta|| > 100 y:
+
+- neighbours with ||theta-hat_j|| > 1000 y, or with a share as large that they have imposed when the session began, are
+  quarantined, and the step is made again without them;
+- if then some ||j|| > 100 y is left, the model is shortened to 100 y.
+
+An honest agent that is lied to thus never says more than 100 y, and is not blamed by its own neighbours, whose
+yardsticks may be ten times smaller; what its shares have grown to by what it heard is not held against it. A run that
+diverges by itself is not helped by any of that, and ends as it should.
+"""
+
+from __future__ import annotations
+
+from laconic.engine.endings import DIVERGENCE
+from laconic.protocol.dialogue import Dialogue
+from laconic.protocol.ledger import STRAIN
+from laconic.protocol.session import LIVE
+
+
+def learn_guarded(dialogue: Dialogue, label: float, t: int) -> tuple[int, float]:
+    """Steps 1 and 2 of round ``t``: how it ended, and the prediction."""
+    ledger = dialogue.ledger
+    if not ledger.strained:
+        return ledger.learn(label, t)
+    row = ledger.row
+    before = {part: row.part(part).copy() for part in row.parts}
+    ended = ledger.learn(label, t)
+    yardstick = ledger.yardstick()
+    live = [end for end in dialogue.ends.values() if end.stage is LIVE]
+    size = {end.name: ledger.size_of(end.index) for end in live}
+    strains = {name for name, value in size.items() if not value <= STRAIN * yardstick}
+    ledger.strained = bool(strains) or not yardstick
+    if not strains or not yardstick or ledger.size() <= STRAIN * yardstick:
+        return ended
+    most = DIVERGENCE * yardstick
+    away = [e for e in live if not ledger.size(ledger.said(e.index)) <= most or (e.imposed and size[e.name] > most)]
+    if away:
+        for part, values in before.items():
+            row.put(part, values)
+        row.pull = 0.0 * row.pull  # what was heard in this round is not to be told apart
+        for end in away:
+            dialogue.quarantine(end)
+        ended = ledger.learn(label, t)
+    if strains.difference(end.name for end in away):
+        ledger.shorten(STRAIN * yardstick)
+    return ended
