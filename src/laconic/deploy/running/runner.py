@@ -209,7 +209,7 @@ def _rehearse(site: Site) -> None:
     ]
     for _ in range(8):  # the first of them to get to know each other
         for agent in pair:
-            if agent.ready:
+            if agent.ready and agent.round < 2:  # with steps that diverge, three are too many
                 agent.learn(np.zeros(site.model.n_inputs), 0.5)
         for sender, receiver in (pair, pair[::-1]):
             for message in sender.outgoing():
