@@ -344,6 +344,37 @@ def test_removed_and_added_on_a_living_link(name, clock, features):
         check_invariants(agents)
 
 
+@pytest.mark.parametrize(
+    ("slots", "order"), [(1, "as sent"), (1, "last first"), (1, "any"), (2, "as sent"), (3, "as sent")]
+)
+@pytest.mark.parametrize("name", ["ann", "ben"])
+def test_on_slots_an_edge_opens_though_every_message_takes_longer_than_a_slot(slots, order, name, features):
+    """One end has closed it and the other has not noticed. What either says is outdated when it arrives.
+
+    Within limits: what is lost is repaired from a log of eight statements, so question and answer have to fit in there.
+    """
+    other, random = {"ann": "ben", "ben": "ann"}[name], np.random.default_rng(0)
+    agents = make_team(puppet(CHANNELS["adaptive"]), features, ["ann-ben"], heartbeat=100)
+    play(agents, 5)
+    agents[name].disconnected(other)
+    agents[name].connected(other)
+    under_way = [post(agents)] + [[]] * slots
+    for turn in range(20 + 10 * slots):
+        for agent in agents.values():
+            speak(agent, agent.weights + turn)
+        under_way.append(post(agents))
+        letters = under_way.pop(0)
+        letters = letters[::-1] if order == "last first" else letters
+        deliver(agents, [letters[k] for k in random.permutation(len(letters))] if order == "any" else letters)
+    for letters in under_way:
+        deliver(agents, letters)
+    assert agents[name].edges[other] == agents[other].edges[name] == "live"
+    assert agents[name].position(other).session == agents[other].position(name).session
+    settle(agents)
+    end_round(agents)
+    check_invariants(agents)
+
+
 def damaged_states(state):
     """(what, state): a good one, and one thing in it changed."""
     for key in state.about:

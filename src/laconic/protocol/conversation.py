@@ -16,8 +16,6 @@ from laconic.protocol.messages import Farewell, Kind, Request, Statement
 from laconic.protocol.session import LIVE, OPENING, Session
 from laconic.protocol.table import Connected, Disconnected
 
-REMINDERS = 3  # after which a decision that nobody confirms is given up
-
 
 class Conversation(Handshake):
     """The sessions of one process: see ``Ends`` for what it is made of."""
@@ -227,12 +225,8 @@ class Conversation(Handshake):
         self.moment += 1
         self.credit += self.allowance  # time has passed
         for end in list(self.ends.values()):
-            if end.pend is not None and end.pend[1].inc == self.inc:
-                end.reminded += 1
-                if end.reminded <= REMINDERS:
-                    self.decide_again(end)
-                    continue
-                end.pend = None
+            if self.insists(end):
+                continue
             if end.stage is OPENING:
                 self.seek(end)
             elif end.stage is LIVE and (end.heard < end.spoken if self.lockstep else end.held):

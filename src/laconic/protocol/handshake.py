@@ -13,6 +13,7 @@ from laconic.protocol.ends import Ends
 from laconic.protocol.messages import Call, Confirm, Decide, Hello, Offer, Statement
 from laconic.protocol.session import GONE, LIVE, OPENING, SUPERSEDED, Session, can_go_on, decided_share
 
+REMINDERS = 3  # after which a decision that nobody confirms is given up
 FURTHEST = 1 << 18  # rounds that few neighbours can make the agent jump; one more with every round that it lives
 ROUND_LIMIT = 1 << 46  # that most of them can make it jump to, so that there is room for as many more
 COUNT_LIMIT = 1 << 47  # no counter of an honest agent gets there
@@ -77,7 +78,7 @@ class Handshake(Ends):
         """Rounds that few neighbours have made the agent jump, less those that it has lived since."""
         return max(0, self.lent - (self.moment - self.lent_at))
 
-    def is_of_the_decision(self, end: Session, letter: Confirm | Statement) -> bool:
+    def is_of_the_decision(self, end: Session, letter: Confirm | Offer | Statement) -> bool:
         """Whether it shows that the follower has installed what this process decided."""
         return self.is_pending(end, letter) and end.pend is not None and end.pend[1].inc == self.inc
 
@@ -85,7 +86,7 @@ class Handshake(Ends):
         """Whether it confirms what an earlier process of this name decided."""
         return self.is_pending(end, letter)
 
-    def is_pending(self, end: Session, letter: Confirm | Statement) -> bool:
+    def is_pending(self, end: Session, letter: Confirm | Offer | Statement) -> bool:
         """Whether the tag is that of a decision not yet confirmed."""
         return end.pend is not None and letter.tag == self.tag_of(*end.pend)
 
@@ -96,11 +97,32 @@ class Handshake(Ends):
         """Nothing is to be done."""
 
     def seek(self, end: Session, letter: Any = None) -> None:
-        """Call or greet, once on each occasion."""
+        """Call or greet, once on each occasion; on slots, say a decision again first that may be under way."""
         if end.asked != self.moment:
-            self.seek_again(end)
+            if not self.lockstep and self.insists(end, letter):
+                end.asked = self.moment
+            else:
+                self.seek_again(end)
 
     call = seek
+
+    def insists(self, end: Session, letter: Any = None) -> bool:
+        """Say a decision again that nobody has confirmed, a few times: to call instead would be to take it back.
+
+        Unless the letter shows that the follower cannot install it: it is another process, or has offered anew.
+        """
+        if end.pend is None or end.pend[1].inc != self.inc:
+            return False
+        made = end.pend[0]
+        void = isinstance(letter, Hello | Offer) and letter.inc != made.inc
+        void |= isinstance(letter, Offer) and letter.ctr > made.ctr
+        end.reminded += 1
+        if void or end.reminded > REMINDERS:
+            if void or self.lockstep:  # on slots an answer may take many rounds, and keeps nobody waiting
+                end.pend = None
+            return False
+        self.decide_again(end)
+        return True
 
     def seek_again(self, end: Session, letter: Any = None) -> None:
         """Call or greet."""
@@ -119,7 +141,9 @@ class Handshake(Ends):
         if end.out is None or end.out.echo != echo:
             self.ctr += 1
             hat, share = self.book.hat(), self.book.share(end.index)
-            known = end.tag, end.g, end.k, end.spoken, end.heard, len(end.log), end.intact, end.fresh
+            # On slots nobody waits: where an answer takes longer than a round, no offer to go on would ever hold.
+            intact = end.intact and (self.lockstep or not end.hurried)
+            known = end.tag, end.g, end.k, end.spoken, end.heard, len(end.log), intact, end.fresh
             end.out = Offer(echo, self.inc, self.ctr, self.round, self.degree, *known, hat, share)
         self.send(end, end.out)
 
@@ -182,6 +206,8 @@ class Handshake(Ends):
         self.take(end, offer, decide)
         end.stage = LIVE
         end.asked = end.requested = -1
+        if end.leads and not self.lockstep:
+            end.call += 1  # what answers a call from before the session is not about it
         self.must_save = True
         if not end.leads:
             self.send(end, Confirm(end.tag))
@@ -203,7 +229,7 @@ class Handshake(Ends):
         end.tag, end.g, end.origin = self.tag_of(offer, decide), decide.g, _origin(decide)
         end.out = end.pend = None
         end.held = []
-        end.intact = True
+        end.intact, end.hurried = True, False
         if decide.goes_on:
             end.log = tuple(statement._replace(tag=end.tag) for statement in end.log)
             return

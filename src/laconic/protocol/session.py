@@ -108,8 +108,8 @@ class Session:
         Added anew: the share begins at zero.
     counted : bool
         Whether F is in the dual: while the edge is live, and after a restart until it is decided.
-    out : Offer or None
-        Follower: the outstanding offer.
+    out, hurried : Offer or None, bool
+        Follower: the outstanding offer; and whether one to go on came to nothing since a round began before its answer.
     call, pend : int, (Offer, Decide) or None
         Leader: number of the next call; and what was decided and not confirmed.
     origin : tuple of int
@@ -142,6 +142,7 @@ class Session:
     fresh: bool = False
     counted: bool = False
     out: Offer | None = None
+    hurried: bool = False
     call: int = 0
     pend: tuple[Offer, Decide] | None = None
     origin: tuple[int, ...] = ()
@@ -185,6 +186,7 @@ class Session:
         """The edge has moved on: what is under way and could continue the old session is no longer true."""
         if self.out is not None and (always or self.out.intact):
             self.out = None
+            self.hurried |= not always
         if self.pend is not None and (always or self.pend[1].goes_on):
             self.pend = None
 
@@ -194,7 +196,7 @@ class Session:
         self.tag = self.g = 0
         self.begin()
         self.out = self.pend = None
-        self.intact = True
+        self.intact, self.hurried = True, False
 
     def restart(self) -> None:
         """Be what a process finds in its memory: after a restart no edge is live."""

@@ -44,6 +44,7 @@ TABLE = (
     Row(m.Call,      "follower", ANY,     "is_the_same_session",      "ignore"),
     Row(m.Call,      "follower", ANY,     "",                         "offer"),
     Row(m.Offer,     "leader",   ANY,     "is_decided_already",       "decide_again"),
+    Row(m.Offer,     "leader",   ANY,     "is_of_the_decision",       "install_decision",      _LIVE),
     Row(m.Offer,     "leader",   ANY,     "echoes_no_call",           "call"),
     Row(m.Offer,     "leader",   ANY,     "is_of_a_superseded",       "fence"),
     Row(m.Offer,     "leader",   ANY,     "is_too_far",               "refuse_far"),
