@@ -194,6 +194,32 @@ def test_strangers_do_not_count():
 # Rounds --------------------------------------------------------------------------------------------------------------
 
 
+def test_in_lockstep_a_neighbour_that_is_there_and_does_not_agree_is_given_up_and_met_again():
+    """It does not know of the edge, say: its site is set up otherwise."""
+    ann, ben = make("ann", patience=4.0), make("ben", ["cid"], patience=4.0)
+    ann.start(0.0)
+    ann.connected("ben", 0.1)
+    now, ready, told = 0.1, [], []
+    while now < 60.0:
+        now = max(now + 0.01, ann.deadline)
+        ann.handle_timer(now)
+        told += [(now, alert.event) for alert in of(Alert, ann.actions())]
+        ready.append((now, ann.wants_sample))
+        if ann.wants_sample:
+            ann.learn(X, 0.5, now)
+    waited = [now for now, is_ready in ready if not is_ready]
+    assert 12.0 < min(now for now, is_ready in ready if is_ready) < 15.0
+    assert max(waited) > 25.0 and len([now for now in waited if now > 15.0]) < 20  # for a moment, now and then
+    assert [event for _, event in told] == ["neighbour is silent"]
+    ben.start(now)
+    ben.remove("cid")
+    ben.add("ann", now)  # somebody puts it right
+    ben.connected("ann", now)
+    rest = carry({"ann": ann, "ben": ben}, now)
+    assert ann.agent.edges == {"ben": "live"} and not ann.given_up
+    assert "neighbour is back" in [alert.event for alert in of(Alert, rest["ann"])]
+
+
 def test_a_neighbour_that_was_taken_away_is_neither_waited_for_nor_given_up():
     pair, _ = joined_pair(patience=4.0)
     ann = pair["ann"]

@@ -176,9 +176,10 @@ class Pacer(ABC):
         self._actions.append(action)
 
     def _give_up(self, name: str) -> None:
-        del self._lost[name]
+        self._lost.pop(name, None)
+        if name not in self.given_up:
+            self._act(Alert("neighbour is silent", {"neighbour": name}))
         self.given_up.add(name)
-        self._act(Alert("neighbour is silent", {"neighbour": name}))
         self._act(Note(logging.WARNING, "given up", {"neighbour": name}))
         self.agent.disconnected(name)
 

@@ -12,6 +12,8 @@ from laconic.protocol.agent import LOCKSTEP, Agent
 from laconic.protocol.info import Info
 from laconic.protocol.pacer import Pacer
 
+_STUBBORN = 3  # times the patience: who is there may have a bad line
+_MOMENT = 1.0  # seconds for which an agent is met again that was given up though it is there
 _CALM = 0.3  # seconds of silence after which an agent that is done believes that nobody needs it
 _AWAY = 5.0  # seconds missed on slots that are worth a line in the log
 
@@ -25,11 +27,48 @@ def make_pacer(agent: Agent, terms: Terms, slot: float = 1.0) -> Pacer:
 class Lockstep(Pacer):
     """A round begins when every neighbour has been heard and a sample is there.
 
+    A neighbour that is there and does not agree on a session, since it does not know of the edge or means ill, is given
+    up after three times as long as one that is gone; from time to time it is met again, for a moment.
+
     At the end the agent lingers: it hears the others' last round, and stays while somebody still asks for something,
     though never longer than its patience.
     """
 
     _lingers_until = math.inf  # infinity while there is more to learn
+
+    def __init__(self, agent: Agent, terms: Terms) -> None:
+        super().__init__(agent, terms)
+        self._opening: dict[str, float] = {}  # until when those are waited for that are there, and edges not open
+        self._again: dict[str, tuple[float, float]] = {}  # when to meet whom again, and how long after that
+
+    def received(self, data: bytes, sender: str | None, now: float) -> None:
+        """Bytes came in; perhaps they open an edge that was given up."""
+        super().received(data, sender, now)
+        if sender in self._again and self.agent.edges.get(sender) == "live":
+            self.connected(sender, now)
+
+    def connected(self, name: str, now: float) -> None:
+        """A neighbour is there."""
+        self._again.pop(name, None)
+        self._opening.pop(name, None)
+        super().connected(name, now)
+
+    def remove(self, name: str) -> None:
+        """Have a neighbour less."""
+        super().remove(name)
+        self._again.pop(name, None)
+        self._opening.pop(name, None)
+
+    def _remind(self, now: float) -> None:
+        super()._remind(now)
+        waiting, edges = self.agent.waiting, self.agent.edges
+        opening = [name for name in waiting if name in self.here and edges[name] == "opening"]
+        self._opening = {name: self._opening.get(name, now + _STUBBORN * self.terms.patience) for name in opening}
+        for name in [name for name, until in self._opening.items() if now >= until]:
+            del self._opening[name]
+            after = 2 * self._again[name][1] if name in self._again else self.terms.patience
+            self._again[name] = now + after, after
+            self._give_up(name)
 
     @property
     def wants_sample(self) -> bool:
@@ -57,12 +96,19 @@ class Lockstep(Pacer):
             self.samples_ended(now)
 
     def _next_step(self) -> float:
+        return min([self._end(), *(again for again, _ in self._again.values())])
+
+    def _end(self) -> float:
         if self._lingers_until == math.inf or not self.agent.ready:
             return self._lingers_until
         return min(self._lingers_until, self._heard + _CALM)
 
     def _step(self, now: float) -> None:
-        if now >= self._next_step():
+        for name in [name for name, (again, _) in self._again.items() if now >= again]:
+            self._again[name] = math.inf, self._again[name][1]
+            self._opening[name] = now + _MOMENT
+            self.agent.connected(name)
+        if now >= self._end():
             if self.agent.ready:
                 self.agent.end_round()
             self._finish()
