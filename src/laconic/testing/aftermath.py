@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -48,7 +48,7 @@ def compare_errors(virtual: VirtualNetwork, learner: Learner, network: Network) 
     others begin anew at that moment, too, since what nobody remembers cannot be got back.
     """
     features, X, y, test, label = make_data(network.n_agents)
-    names = list(virtual.hosts)
+    names, honest = list(virtual.hosts), [name in virtual.honest for name in virtual.hosts]
     kept = np.array([len(virtual.models[name]) for name in names])
     ends = np.array([virtual.reached(name) - 1 for name in names])  # models are kept as rounds begin
     # Beyond that nothing is remembered: a round that was moved far ahead costs nothing here.
@@ -57,15 +57,16 @@ def compare_errors(virtual: VirtualNetwork, learner: Learner, network: Network) 
     rows = (np.arange(ends.max())[:, None] + first) % LONGEST
     everybody = np.arange(len(names))
     X, y = X[rows, everybody], y[rows, everybody]
-    begin = int((ends - kept).min())
+    kept = np.maximum(kept, 1)
+    begin = max(0, int((ends - kept).min()))
     state = simulate(learner, features, network, X[:begin], y[:begin]).state if begin else None
     calm = np.zeros(len(names))
     for t in range(begin, int(ends.max())):
         state = simulate(learner, features, network, X[t : t + 1], y[t : t + 1], state=state).state
         looked_at = (ends - kept <= t) & (t < ends)
         calm += looked_at / kept * ((state.weights @ test.T - label) ** 2).mean(axis=1)
-    errors = [((np.array(virtual.models[name]) @ test.T - label) ** 2).mean() for name in names]
-    return float(np.mean(errors)), float(calm.mean())
+    errors = [((np.array(virtual.models[name]) @ test.T - label) ** 2).mean() for name in virtual.honest]
+    return float(np.mean(errors)), float(calm[honest].mean())
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -73,12 +74,14 @@ def compare_errors(virtual: VirtualNetwork, learner: Learner, network: Network) 
 
 
 def look_at_agents(agents: Mapping[str, Agent]) -> Iterator[str]:
-    """A sentence for everything that is not as it should be: edges, replicas, shares, duals."""
+    """A sentence for everything that is not as it should be among these: edges, replicas, shares, duals."""
     for name, agent in agents.items():
         for values in agent.state().arrays.values():
             if not np.isfinite(values).all():
                 yield f"{name} holds numbers that are not finite."
         for other, stage in agent.edges.items():
+            if other not in agents:
+                continue
             if stage != "live":
                 yield f"{name} has not reopened its edge to {other}: {stage}."
             if not np.array_equal(agent.replica(other), agents[other].broadcast):
@@ -90,16 +93,22 @@ def look_at_agents(agents: Mapping[str, Agent]) -> Iterator[str]:
 def _look_at_duals(agents: Mapping[str, Agent]) -> Iterator[str]:
     total: Any = 0.0
     for name, agent in agents.items():
-        rho, shares = agent.learner.rho, [agent.share(other) for other in agent.neighbours]  # type: ignore[attr-defined]
+        rho: float = agent.learner.rho  # type: ignore[attr-defined]
         for other in agent.neighbours:
-            if name < other and not _cancel(_due(agents, name, other), _due(agents, other, name)):
+            if name < other in agents and not _cancel(_due(agents, name, other), _due(agents, other, name)):
                 yield f"the shares of the edge {name}-{other} do not cancel."
-        if not _cancel(agent.duals, -rho * sum(shares)):
+        if not _cancel(agent.duals, -rho * _total(agent.share(other) for other in agent.neighbours)):
             yield f"{name}'s dual is not what its shares say."
-        total += agent.duals + rho * sum(_due(agents, name, other) - agent.share(other) for other in agent.neighbours)
+        # What the dual has of edges to others is not of these agents' making.
+        total += agent.duals - rho * _total(agent.share(other) for other in agent.neighbours)
+        total += rho * _total(_due(agents, name, other) for other in agent.neighbours if other in agents)
     size = max(np.abs(agent.duals).max() for agent in agents.values())
     if not np.abs(total).max() <= EXACT * (1 + size):
         yield f"the duals add up to {np.abs(total).max():.2g}, not to zero."
+
+
+def _total(shares: Iterable[Array]) -> Any:
+    return sum(shares, start=np.zeros(1))
 
 
 def _due(agents: Mapping[str, Agent], name: str, other: str) -> Array:

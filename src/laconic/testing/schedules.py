@@ -6,6 +6,7 @@ healed. The kind that a seed begins with goes round, so that any row of seeds ha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import final
@@ -15,6 +16,7 @@ import numpy as np
 from laconic.channel import Censor, Channel, Quantizer
 from laconic.learners import DOKL, ODKLA, QCODKLA, RFFDOKL, Learner
 from laconic.network import Network
+from laconic.testing.hostile import WAYS
 from laconic.testing.own import HeavyBall
 from laconic.transport.faults import (
     Corruption,
@@ -24,6 +26,7 @@ from laconic.transport.faults import (
     Duplication,
     Fault,
     Freeze,
+    Hostile,
     Interrupt,
     Jump,
     OneWay,
@@ -71,7 +74,7 @@ class Schedule:
     @property
     def harmless(self) -> bool:
         """Whether all messages reach their destination in the end and nobody forgets: lockstep then is exact."""
-        if any(isinstance(f, (Rollback, Twice, Unlisted, Jump)) for f in self.faults):
+        if any(isinstance(f, (Rollback, Twice, Unlisted, Jump, Hostile)) for f in self.faults):
             return False
         crashes = [f for f in self.faults if isinstance(f, (Crash, Interrupt))]
         forgets = any(not f.disk or self.checkpoint_every > 1 for f in crashes)
@@ -238,6 +241,13 @@ def _disagree(d: Draw) -> tuple[Fault, ...]:
     return tuple(faults)
 
 
+def _hostile(d: Draw) -> tuple[Fault, ...]:
+    """A neighbour is hostile for a while, or for ever; who sets rounds in lockstep sets how far all have come."""
+    way, (start, stop) = d.one_of(WAYS), d.span(last=HEALED - 1)
+    for_ever = way != "far" and d.chance(0.5)
+    return (Hostile(start, math.inf if for_ever else stop, d.host(), way),)
+
+
 def _one_way(d: Draw) -> tuple[Fault, ...]:
     return (OneWay(*d.span(), d.some(), d.chance(0.5)),)
 
@@ -260,6 +270,7 @@ KINDS: dict[str, Callable[[Draw], tuple[Fault, ...]]] = {
     "jump": _jump,
     "relink": _relink,
     "disagree": _disagree,
+    "hostile": _hostile,
     "slow": lambda d: (Slow(*d.span(), d.host(), d.number(2, 20)),),
     "skew": lambda d: (Skew(*d.span(), d.host(), d.number(1.05, 3)),),
 }
@@ -274,6 +285,8 @@ def draw_schedule(seed: int, kinds: Iterable[str] = ()) -> Schedule:
     draw = Draw(network, random)
     drawn = [names[seed % len(names)], *(str(kind) for kind in random.choice(names, size=int(random.integers(0, 4))))]
     faults = tuple(fault for kind in drawn for fault in KINDS[kind](draw))
+    hostile = [fault for fault in faults if isinstance(fault, Hostile)]
+    faults = tuple(fault for fault in faults if fault not in hostile[1:])  # of one enemy the others are to be safe
     return Schedule(
         seed,
         network,

@@ -155,3 +155,15 @@ class Skew(Fault):
 
     host: str
     rate: float
+
+
+@final
+@dataclass(frozen=True)
+class Hostile(Fault):
+    """A host that belongs to the network says hostile things; ``way`` names them. Afterwards it is set up anew.
+
+    If it stops never, what holds of the others is all that holds.
+    """
+
+    host: str
+    way: str

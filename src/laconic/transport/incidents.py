@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from laconic.transport.faults import Crash, Fault, OneWay, Partition, Rollback, Twice, Unlisted
+from laconic.transport.faults import Crash, Fault, Hostile, OneWay, Partition, Rollback, Twice, Unlisted
 
 if TYPE_CHECKING:
     from laconic.transport.wires import Wires
@@ -22,6 +22,9 @@ def arrange(fault: Fault, wires: Wires) -> None:
         case Rollback(start, stop, name, of):
             at(start, _go_down, wires, name, "roll back", of)
             at(stop, come_up, wires, name)
+        case Hostile(_, stop, name, _):
+            at(stop, _go_down, wires, name, "wipe", 0.0)
+            at(stop + _HEEDED, come_up, wires, name)
         case Partition(start, stop, inside) | OneWay(start, stop, inside):
             for name in sorted(inside):
                 at(start, wires.change, name)

@@ -25,7 +25,7 @@ from laconic.protocol import Agent, AgentState, Message
 from laconic.protocol.actions import Alert, Save, Terms
 from laconic.protocol.pacer import Pacer
 from laconic.protocol.paces import make_pacer
-from laconic.transport.faults import Fault
+from laconic.transport.faults import Fault, Hostile
 from laconic.transport.hosts import Host, Program, VirtualLink
 from laconic.transport.incidents import heed
 from laconic.transport.link import Connected, Disconnected, Event, Received
@@ -117,7 +117,8 @@ class Learning:
             elif type(action) is Save:
                 self._disk.write(self.pacer.agent.state().to_bytes(), self._network.now)
             elif type(action) is Alert and action.event == "another has this name":
-                self.fenced = True
+                # Who is told so by a neighbour that it has lost has to be started again; the others were only warned.
+                self.fenced |= self.pacer.agent.edges.get(action.fields["neighbour"]) == "gone"
                 self._network.wires.timeline.after(0.0, heed, self._network.wires, self.pacer.agent.name)
 
 
@@ -243,16 +244,22 @@ class VirtualNetwork:
         self.wires.timeline.run(min(until, limit), lambda: patient and self.settled(target))
 
     def settled(self, target: int) -> bool:
-        """Whether all have finished round ``target``, and nothing is under way."""
+        """Whether all have finished round ``target``, and nothing is under way; who is hostile is left out."""
         return self.wires.in_flight == 0 and all(
             host.alive and not host.news and self.reached(name) >= target and host.agent.ready
-            for name, host in self.hosts.items()
+            for name, host in self.honest.items()
         )
+
+    @property
+    def honest(self) -> dict[str, Host]:
+        """All hosts but those that are hostile now."""
+        hostile = {f.host for f in self.wires.faults if isinstance(f, Hostile) and f.start <= self.now < f.stop}
+        return {name: host for name, host in self.hosts.items() if name not in hostile}
 
     @property
     def resting(self) -> bool:
         """Whether all have got there, and what is under way may come to rest."""
-        return all(self.reached(name) >= self.target for name in self.hosts)
+        return all(self.reached(name) >= self.target for name in self.honest)
 
     def reached(self, name: str) -> int:
         """How far an agent has come: its round, or on slots how many samples it has taken."""

@@ -6,7 +6,18 @@ from collections.abc import Callable, Iterable
 from typing import final
 
 from laconic.protocol.messages import Kind
-from laconic.transport.faults import Corruption, Delay, Drop, Duplication, Fault, Interrupt, OneWay, Partition, Replay
+from laconic.transport.faults import (
+    Corruption,
+    Delay,
+    Drop,
+    Duplication,
+    Fault,
+    Hostile,
+    Interrupt,
+    OneWay,
+    Partition,
+    Replay,
+)
 from laconic.transport.hosts import Host
 from laconic.transport.incidents import arrange, come_up
 from laconic.transport.link import Received
@@ -33,6 +44,8 @@ class Wires:
         Messages that were sent, those that a fault took, and those under way.
     hosts, seconds : dict
         The process of each name; and another of the same name, where there is one.
+    lie : callable
+        What a hostile host says to somebody in the place of a message.
     second : callable
         Makes a host for a second process of a name, with a copy of the disk or without, and does not start it.
     """
@@ -47,6 +60,8 @@ class Wires:
         self._old: list[tuple[str, str, bytes]] | None = None  # all that was said, if it is to be said again
         if any(isinstance(fault, Replay) for fault in self.faults):
             self._old = []
+        self.lie: Callable[[Hostile, Host, str, bytes], list[bytes]]
+        self._hostile = [fault for fault in self.faults if isinstance(fault, Hostile)]
         self._interrupts = [fault for fault in self.faults if isinstance(fault, Interrupt)]
         self._cuts = [fault for fault in self.faults if isinstance(fault, (Partition, OneWay))]
 
@@ -74,7 +89,12 @@ class Wires:
     # Messages
 
     def post(self, host: Host, receiver: str, data: bytes) -> None:
-        """Take a message from a host that may die over it."""
+        """Take a message from a host, which may be hostile, or die over it."""
+        for fault in self._hostile:
+            if fault.host == host.name and fault.start <= self.timeline.now < fault.stop:
+                for lie in self.lie(fault, host, receiver, data):
+                    self.carry(host.name, receiver, lie)
+                return
         letter = Kind(data[2] & 15).name.lower() if self._interrupts else ""
         last = next((fault for fault in self._interrupts if self._is_hit(fault, host, letter)), None)
         if last is None or not last.before:
