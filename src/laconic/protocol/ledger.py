@@ -100,12 +100,13 @@ class Ledger:
     def _usual(self) -> float:
         """The largest yardstick that more than half have at least: the agent's own, and the norms of what it hears.
 
-        So a neighbour alone cannot raise it, not even if it is the only one. Who has neither seen a label nor said
-        anything has no say.
+        So a neighbour alone cannot raise it, not even if it is the only one. An agent that has seen no label asks only
+        those who have said something.
         """
         heard = np.asarray(self.row.replicas[list(self._live)], dtype=np.float64)
-        known = [self.row.largest, *np.sqrt((heard**2).sum(axis=1))] if len(heard) else [self.row.largest]
-        known = sorted(float(norm) for norm in known if norm > 0.0)
+        known = sorted([self.row.largest, *np.sqrt((heard**2).sum(axis=1)).tolist()])
+        if not self.row.largest:
+            known = [norm for norm in known if norm > 0.0]
         return known[(len(known) - 1) // 2] if known else 0.0
 
     def is_too_large(self, model: Array, share: Array | None = None) -> bool:

@@ -76,10 +76,11 @@ def put_state(dialogue: Dialogue, state: AgentState) -> None:
         checked = _check_arrays(dialogue, arrays, len(kept))
         ends = {name: _read_end(dialogue, name, values) for name, values in kept.items() if name in dialogue.ends}
         round, finished = _count(about["round"]), _count(about["finished"])
-        largest = float(about["largest"])
-        if not finished <= round <= finished + 1 or not 0 <= largest < np.inf:
+        largest, tell_whole = about["largest"], about["tell_whole"]
+        if type(largest) not in (int, float) or not 0 <= largest < np.inf or not finished <= round <= finished + 1:
             raise ValueError("state has rounds or a yardstick that no agent can have.")
-        tell_whole = bool(about["tell_whole"])
+        if not isinstance(tell_whole, bool):
+            raise TypeError(f"tell_whole is {tell_whole!r}")
     except Exception as error:  # whatever is wrong, nothing has been changed yet
         if isinstance(error, ValueError) and str(error).startswith("state "):
             raise
@@ -117,8 +118,10 @@ def _check_arrays(dialogue: Dialogue, arrays: dict[str, Array], n_kept: int) -> 
     row = dialogue.ledger.row
     shapes: dict[str, tuple[tuple[int, ...], Any, float]] = {
         **{_place(part): (np.shape(row.part(part)), dtype, np.inf) for part in row.parts},
+        "weights": ((n,), dtype, SHARE_LIMIT),
         "said": ((1 + n_kept, n), dtype, MODEL_LIMIT),
-        "shares": ((n_kept, n), np.dtype(np.float64), SHARE_LIMIT),
+        # Those that a neighbour has set to what they may be at most have grown since.
+        "shares": ((n_kept, n), np.dtype(np.float64), 2 * SHARE_LIMIT),
     }
     for name, (shape, kind, limit) in shapes.items():
         array = arrays[name]
