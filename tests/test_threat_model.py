@@ -1,0 +1,101 @@
+"""The page on who is trusted with what: its numbers are the code's, and it knows every alert that there is."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import laconic
+from laconic.deploy.running import inbox, scrapes
+from laconic.engine.endings import DIVERGENCE
+from laconic.protocol import dialogue, ends, handshake, ledger, session, wire
+
+PACKAGE = Path(laconic.__file__).parent
+PAGE = PACKAGE.parents[1] / "docs" / "threat-model.md"
+pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="an installed package has no documents")
+
+DIGITS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def ten(value):
+    return "10" + str(len(f"{value:.0f}") - 1).translate(DIGITS)
+
+
+def two(value):
+    assert value & (value - 1) == 0
+    return "2" + str(value.bit_length() - 1).translate(DIGITS)
+
+
+def limits():
+    from laconic.transport import zenoh_renewal
+
+    return {
+        "an entry of a model, the scale of a difference": ten(wire.MODEL_LIMIT),
+        "an entry of a share": ten(wire.SHARE_LIMIT),
+        "a counter": two(handshake.COUNT_LIMIT),
+        "a model that is told, or the dual of an edge, in yardsticks of who is told": ten(ledger.REACH),
+        "a model beyond which a step that neighbours have dragged is shortened, in yardsticks": f"{ledger.STRAIN:.0f}",
+        "a neighbour's model beyond which it is quarantined for that, in yardsticks": f"{DIVERGENCE:.0f}",
+        "rounds by which fewer than most neighbours can move a lockstep agent, one more for each round it lives": two(
+            handshake.FURTHEST
+        ),
+        "the round that most of them can move it to": two(handshake.ROUND_LIMIT),
+        "steps by which the generation of an edge may grow at once": two(handshake.FURTHEST),
+        "edge rounds that the two ends of a live edge on slots may be apart": str(session.APART),
+        "own statements kept to be said again": str(session.LOGGED),
+        "statements of a neighbour kept that came too early": str(session.HELD),
+        "earlier processes of a neighbour that are remembered": str(session.SUPERSEDED),
+        "tokens of a neighbour, filled by each reminder": str(ends.ALLOWANCE),
+        "tokens that a round brings back, and that an offer or a decision costs; a statement said again costs one": str(
+            ends.WHOLE
+        ),
+        "refusals or doubts in a row, of who is vouched for, after which it is quarantined": str(dialogue.ENOUGH),
+        "rounds and reminders that a quarantine lasts at first; each time twice as many": str(dialogue.QUARANTINE),
+        "rounds and reminders until the same alert about the same neighbour is raised again": str(dialogue.TOLD),
+        "messages of a neighbour that may wait": str(inbox.MOST_MESSAGES),
+        "bytes of a neighbour that may wait": str(inbox.MOST_BYTES),
+        "messages taken in before an agent looks up": str(inbox.AT_A_TIME),
+        "seconds that a connection to the metrics port may take": f"{scrapes.SECONDS:.0f}",
+        "connections to it at a time": str(scrapes.MOST),
+        "bytes of a request to it": str(scrapes.LONGEST),
+        "days before its end that a certificate is warned about": f"{zenoh_renewal.SOON / zenoh_renewal.DAY:.0f}",
+    }
+
+
+def rows(title):
+    """The rows of the table under a heading of the page."""
+    section = PAGE.read_text().split(f"\n## {title}\n")[1].split("\n## ")[0]
+    lines = [line.strip("| ") for line in section.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.split(" | ")] for line in lines[2:]]
+
+
+def test_the_limits_on_the_page_are_those_of_the_code():
+    assert dict(rows("Limits in numbers")) == limits()
+
+
+def alerts():
+    """What the code can raise: the words that are given to whatever makes an alert."""
+    found = set()
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call):
+                called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+                given = list(node.args)
+                if called == "append" and given and isinstance(given[0], ast.Tuple) and is_news(node.func):
+                    given = given[0].elts
+                elif called not in ("Alert", "tell", "_alert", "_tell"):
+                    continue
+                found |= {word.value for word in given[:3] if isinstance(word, ast.Constant) and word.value}
+    return {word for word in found if isinstance(word, str)} - {"open"}  # of which thing, not of what
+
+
+def is_news(function):
+    return "news" in ast.unparse(function)
+
+
+def test_every_alert_that_the_code_can_raise_is_on_the_page():
+    known = {re.fullmatch(r"`(.+)`", row[0]).group(1) for row in rows("When an alert comes")}
+    assert known == alerts()
+    assert {"quarantined", "checkpoint refused", "neighbour is silent", "certificates refused"} <= known
+    assert all(len(row) == 3 and all(row) for row in rows("When an alert comes"))
