@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import numpy as np
 
-from laconic import _extras, _graphs, _late, _validate
+from laconic import _clipping, _extras, _graphs, _late, _validate
 from laconic._validate import Array
 from laconic._worded import ArgumentError
 
@@ -39,6 +39,9 @@ class Heard(NamedTuple):
         Number of neighbours.
     n_agents : int
         Size N of the whole network.
+    shares : array (rows, n_features) or None
+        Where pulls are clipped: sum_j kept_j (S_i - S_j), what passes of all disagreement so far. Disagreement and
+        mixture are then sums of what passes, too: see ``laconic._clipping``.
     """
 
     broadcast: Array
@@ -46,6 +49,7 @@ class Heard(NamedTuple):
     mixture: Array
     degrees: Array
     n_agents: int
+    shares: Array | None = None
 
 
 @final
@@ -139,6 +143,20 @@ class Network:
             degrees=self.degrees[:, None].astype(broadcast.dtype),
             n_agents=self.n_agents,
         )
+
+    def listen_with_care(self, broadcast: Array, sums: Array, reach: float) -> Heard:
+        """As ``listen``, with pulls clipped to ``reach`` times their median; ``sums`` are running sums of broadcast."""
+        disagreement, mixture, shares = (np.zeros_like(broadcast) for _ in range(3))
+        for i in range(self.n_agents):
+            entries = slice(self.starts[i], self.starts[i + 1])
+            others = self.neighbours[entries]
+            apart, behind = broadcast[i] - broadcast[others], sums[i] - sums[others]
+            taken, kept = _clipping.weigh(apart, behind, broadcast[i], sums[i], reach)
+            disagreement[i] = taken @ apart
+            mixture[i] = -((taken * self.combination[entries]) @ apart)
+            shares[i] = kept @ behind
+        degrees = self.degrees[:, None].astype(broadcast.dtype)
+        return Heard(broadcast, disagreement, mixture, degrees, self.n_agents, shares)
 
     @classmethod
     def from_edges(

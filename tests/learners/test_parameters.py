@@ -63,7 +63,7 @@ def test_mixing_that_was_not_given_follows_the_channel():
     [
         ({"rho": -1.0}, "rho must be at least 0"),
         ({"eta": "fast"}, "eta must be a number"),
-        ({"step": 1.0}, "step is no parameter of ODKLA, which takes rho, eta, regularization, loss, channel"),
+        ({"step": 1.0}, "step is no parameter of ODKLA, which takes rho, eta, regularization, loss, channel, robust"),
         ({"channel__censor__alpha": 1.0}, "censor__alpha is no parameter of Channel: its censor is None"),
         ({"channel__bits": 3}, "bits is no parameter of Channel, which takes censor, quantizer"),
         ({"rho__x": 3}, "rho__x is no parameter of ODKLA: its rho is 0.5"),

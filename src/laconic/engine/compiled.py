@@ -113,7 +113,10 @@ class Compiled:
         direct = self.learner.channel is not None and self.learner.channel.lossless
         if direct and self._plan.algorithm != steps.ADAPT_THEN_COMBINE:
             broadcast = weights
-        self._rows = rounds.Rows(weights, duals, broadcast, pull)
+        sums = aligned(n if "sums" in state.learner else 0, weights.shape[1], np.float64)
+        if len(sums):
+            sums[:, : self._n_features] = state.learner["sums"]
+        self._rows = rounds.Rows(weights, duals, broadcast, pull, sums)
         if state.round > 0:
             rounds.listen(self._plan, self._graph, self._rows)
         # A model cannot predict beyond its norm, so a resumed run starts from that yardstick of divergence.
@@ -218,6 +221,7 @@ def make_plan(learner: Learner, features: RandomFeatures, n_agents: int, real: A
         real(high),
         real(features.n_frequencies**-0.5),
         features.n_features,
+        float(kernel.reach),
     )
 
 
@@ -226,10 +230,10 @@ def for_one(plan: rounds.Plan, largest: float, degree: int = 0) -> tuple[Array, 
 
     ``largest`` is the yardstick of divergence to begin with.
     """
-    numbers = np.zeros(single.HIGH + 1)
+    numbers = np.zeros(single.REACH + 1)
     numbers[[single.RHO, single.SHRINK, single.SCALE]] = plan.rho, plan.shrink, plan.scale
     numbers[[single.LARGEST, single.DEGREE, single.MIXING]] = largest, degree, plan.mixing
-    numbers[[single.LOW, single.HIGH]] = plan.low, plan.high
+    numbers[[single.LOW, single.HIGH, single.REACH]] = plan.low, plan.high, plan.reach
     bits = max(0, plan.cells.bit_length() - 1)
     codes = np.array([plan.algorithm, plan.loss, plan.n_features // 2, plan.rounding, bits], dtype=np.int64)
     return numbers, codes

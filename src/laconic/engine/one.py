@@ -47,18 +47,26 @@ class OneRow(ABC):
         The input: fill it in, then call ``predict`` or ``learn``.
     shares : array (1 + n_neighbours, at least n_features)
         F_ij of each neighbour, the sum of theta-hat_i - theta-hat_j over the rounds it was heard in, float64.
+    sums : array (1 + n_neighbours, at least n_features)
+        Where pulls are clipped: running sums S of the broadcast and of the replicas, as the simulator has them, so that
+        F_ij = S_i - S_j; float64. Otherwise of no meaning.
     message : uint8 array
         What the last ``speak`` that sent something said; of no meaning where models travel as they are (``dense``).
+    clips : float
+        How many times the median pull a neighbour's may be; 0 where nothing is clipped.
     """
 
     sample: Array
     shares: Array
+    sums: Array
     message: Array
     dense: bool
+    clips: float
 
     def __init__(self, learner: Learner, features: RandomFeatures, dtype: np.dtype[Any]) -> None:
         self.learner, self.dtype = learner, dtype
         self.n_features = features.n_features
+        self.clips = learner.clips()
         self._censor = learner.channel.censor if learner.channel else None
         self._thresholds, self._thresholds_from = np.zeros(0), 1
 
@@ -91,6 +99,14 @@ class OneRow(ABC):
     @abstractmethod
     def listen(self) -> None:
         """Steps 4 and 5: take in what the replicas say, let the learner ``hear`` it, and add to the shares."""
+
+    def align(self, index: int, share: Array) -> None:
+        """Make F, the difference of the own sum and a replica's, be this ``share``: where pulls are clipped."""
+        self.sums[index, : self.n_features] = self.sums[0, : self.n_features] - share
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Where pulls are clipped: the dual, from the sums of those who are heard."""
 
     def finish_alone(self, t: int) -> None:
         """Steps 3 to 5 of round ``t`` for an agent that nobody hears."""

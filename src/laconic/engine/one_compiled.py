@@ -37,6 +37,7 @@ class CompiledRow(OneRow):
         self._parts = tuple(learner.init(1, 1)._fields)
         self._rows = aligned(single.N_OWN_ROWS + n_neighbours, self.n_features, dtype)
         self.shares = np.zeros((1 + n_neighbours, self._rows.shape[1]))
+        self.sums = np.zeros(self.shares.shape)
         self.use(features)
         self.listen_to((), ())
 
@@ -78,8 +79,12 @@ class CompiledRow(OneRow):
     def listen(self) -> None:
         """Steps 4 and 5."""
         single.listen_one(
-            self._bounds, self._live, self._combination, self._rows, self.shares, self._numbers, self._codes
+            self._bounds, self._live, self._combination, self._rows, self.shares, self.sums, self._numbers, self._codes
         )
+
+    def settle(self) -> None:
+        """rho sum_j kept_j F_j."""
+        single.settle_one(self._live, self._rows, self.sums, self._numbers)
 
     def finish_alone(self, t: int) -> None:
         """Nothing: where nobody is heard, the learners that have kernels gain nothing from it."""
@@ -94,12 +99,13 @@ class CompiledRow(OneRow):
     def resize(self, kept: list[int]) -> None:
         """Keep the replicas of these neighbours, in this order."""
         rows = aligned(single.N_OWN_ROWS + len(kept), self.n_features, self.dtype)
-        shares = np.zeros((1 + len(kept), rows.shape[1]))
+        shares, sums = np.zeros((2, 1 + len(kept), rows.shape[1]))
         rows[: single.SAID] = self._rows[: single.SAID]
         for k, old in enumerate([0, *kept]):
             if old or not k:
-                rows[single.SAID + k], shares[k] = self._rows[single.SAID + old], self.shares[old]
-        self._rows, self.shares = rows, shares
+                rows[single.SAID + k] = self._rows[single.SAID + old]
+                shares[k], sums[k] = self.shares[old], self.sums[old]
+        self._rows, self.shares, self.sums = rows, shares, sums
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -108,11 +114,13 @@ class CompiledRow(OneRow):
 
     def part(self, name: str) -> Array:
         """The row of that name."""
+        if name == "sums":
+            return self.sums[0, : self.n_features]
         return self._rows[_ROWS[name], : self.n_features]
 
     def put(self, name: str, row: Array) -> None:
         """Replace the row of that name."""
-        self._rows[_ROWS[name], : self.n_features] = row
+        self.part(name)[:] = row
 
     @property
     def replicas(self) -> Array:

@@ -11,6 +11,7 @@ from typing import Any, final
 
 import numpy as np
 
+from laconic._clipping import weigh
 from laconic._validate import Array
 from laconic.channel import Codes, Quantizer, can_code, decode_row, encode_row, pack, unpack
 from laconic.engine.endings import BAD_INPUT, DIVERGED, DIVERGENCE, FINISHED, NORM_LIMIT
@@ -29,13 +30,15 @@ class PlainRow(OneRow):
     ) -> None:
         super().__init__(learner, features, dtype)
         first = learner.init(1, self.n_features)
-        self._state = type(first)(*(np.array(part, dtype=dtype) for part in first))
+        kinds = {"sums": np.dtype(np.float64)} if self.clips else {}
+        parts = first._asdict().items()
+        self._state = type(first)(*(np.array(part, dtype=kinds.get(name, dtype)) for name, part in parts))
         self._quantizer: Any = learner.channel.quantizer if learner.channel else None
         self.dense = self._quantizer is None
         self.message = np.zeros(0, dtype=np.uint8)
         self._n_agents = n_agents
         self._said = np.zeros((1 + n_neighbours, self.n_features), dtype=dtype)
-        self.shares = np.zeros(self._said.shape)
+        self.shares, self.sums = np.zeros(self._said.shape), np.zeros(self._said.shape)
         self._pull = np.zeros((2, self.n_features), dtype=dtype)
         self._largest = 0.0
         self.use(features)
@@ -84,6 +87,27 @@ class PlainRow(OneRow):
     def _heard(self) -> Heard:
         disagreement, mixture = self._pull[:1], self._pull[1:]
         return Heard(self._said[:1].copy(), disagreement.copy(), mixture.copy(), self._degrees, self._n_agents)
+
+    def _listen_with_care(self) -> Array:
+        """Disagreement and mixture of clipped pulls; returns sum_j kept_j F_j."""
+        disagreement, mixture = self._pull = np.zeros_like(self._pull)
+        shares = np.zeros((1, self.n_features), dtype=self.dtype)
+        live = list(self._live)
+        apart, behind = self._said[0] - self._said[live], self.sums[0] - self.sums[live]
+        taken, kept = weigh(apart, behind, self._said[0], self.sums[0], self.clips)
+        for k, combination in enumerate(self._combination):
+            disagreement += self.dtype.type(taken[k]) * apart[k]
+            mixture -= self.dtype.type(taken[k]) * combination * apart[k]
+            shares[0] += kept[k] * behind[k]
+        return shares
+
+    def settle(self) -> None:
+        """rho sum_j kept_j F_j."""
+        pull = self._pull
+        shares = self._listen_with_care()
+        self._pull = pull
+        rho = self.dtype.type(self.learner.rho)  # type: ignore[attr-defined]
+        self.put("duals", rho * shares)
 
     def speak(self, t: int) -> tuple[bool, int, float]:
         """Step 3."""
@@ -141,6 +165,14 @@ class PlainRow(OneRow):
 
     def listen(self) -> None:
         """Steps 4 and 5."""
+        hat = self._said[0].astype(np.float64)
+        for index in self._live:
+            self.shares[index] += hat - self._said[index]
+        if self.clips:
+            self.sums += self._said
+            shares = self._listen_with_care()
+            self._state = self.learner.hear(self._state, self._heard()._replace(shares=shares))
+            return
         disagreement, mixture = self._pull = np.zeros_like(self._pull)
         own = self._said[0]
         for index, share in zip(self._live, self._combination, strict=True):
@@ -148,9 +180,6 @@ class PlainRow(OneRow):
             disagreement += apart
             mixture -= share * apart
         self._state = self.learner.hear(self._state, self._heard())
-        hat = own.astype(np.float64)
-        for index in self._live:
-            self.shares[index] += hat - self._said[index]
 
     def listen_to(self, live: tuple[int, ...], combination: tuple[float, ...]) -> None:
         """Hear these neighbours from now on."""
@@ -161,11 +190,11 @@ class PlainRow(OneRow):
     def resize(self, kept: list[int]) -> None:
         """Keep the replicas of these neighbours, in this order."""
         said = np.zeros((1 + len(kept), self.n_features), dtype=self.dtype)
-        shares = np.zeros(said.shape)
+        shares, sums = np.zeros(said.shape), np.zeros(said.shape)
         for k, old in enumerate([0, *kept]):
             if old or not k:
-                said[k], shares[k] = self._said[old], self.shares[old]
-        self._said, self.shares = said, shares
+                said[k], shares[k], sums[k] = self._said[old], self.shares[old], self.sums[old]
+        self._said, self.shares, self.sums = said, shares, sums
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -179,8 +208,10 @@ class PlainRow(OneRow):
 
     def put(self, name: str, row: Array) -> None:
         """Replace the agent's row of a part of the state."""
-        shape = np.shape(getattr(self._state, name))
-        self._state = self._state._replace(**{name: np.array(row, dtype=self.dtype).reshape(shape)})
+        before = getattr(self._state, name)
+        self._state = self._state._replace(**{name: np.array(row, dtype=before.dtype).reshape(before.shape)})
+        if self.clips and name == "sums":
+            self.sums[0] = row
 
     @property
     def replicas(self) -> Array:

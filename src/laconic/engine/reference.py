@@ -12,7 +12,7 @@ from laconic.engine.endings import DIVERGENCE
 from laconic.features import RandomFeatures
 from laconic.learners import Learner, Sample
 from laconic.learners.base import row_dot
-from laconic.network import Network
+from laconic.network import Heard, Network
 from laconic.trace import State
 
 
@@ -38,7 +38,8 @@ class Reference:
         start = first_state(learner, network, features.n_features, self.dtype, state)
         self._state = type(fresh)(**start.learner)
         self._broadcast = start.broadcast
-        self._heard = network.listen(start.broadcast)
+        self._reach = learner.clips()
+        self._heard = self._listen(self._state)
         self.round = start.round
         self.energy_before = float((start.weights.astype(np.float64) ** 2).sum())
         self._largest = np.sqrt(self.energy_before)
@@ -99,7 +100,8 @@ class Reference:
         sizes, error = None, 0.0
         if learner.channel is not None:
             self._broadcast, sent, outside, sizes = learner.channel.send(self._state.weights, self._broadcast, t)
-            self._heard = self.network.listen(self._broadcast)
+            heeded = self._state._replace(sums=self._state.sums + self._broadcast) if self._reach else self._state
+            self._heard = self._listen(heeded)
             error = float(np.linalg.norm(self._state.weights - self._broadcast))
 
         # 5. Dual, or whatever the learner does with what it heard.
@@ -122,6 +124,12 @@ class Reference:
         if sizes is not None:
             row["message_sizes"] = np.where(connected, sizes, 0)
         return row | {f"info.{name}": value for name, value in info.items()}, 0
+
+    def _listen(self, state: Any) -> Heard:
+        """What everybody hears now."""
+        if self._reach:
+            return self.network.listen_with_care(self._broadcast, state.sums, self._reach)
+        return self.network.listen(self._broadcast)
 
     def _score_collectively(self, phi: Array, label: Array) -> dict[str, Array]:
         """Every agent's model on every agent's sample."""

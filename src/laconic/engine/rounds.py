@@ -10,6 +10,7 @@ import numpy as np
 from laconic.engine.cache import entry
 from laconic.engine.coding import DENSE, transmit_row
 from laconic.engine.endings import BAD_INPUT, DIVERGED, FINISHED
+from laconic.engine.robust import sum_up
 from laconic.engine.rows import add_row, clear_row, distance_row, dot_row
 from laconic.engine.sincos import prefetch_row, project, wave
 from laconic.engine.steps import ADAPT_THEN_COMBINE, LOCAL, hear_rows, learn_rows, value_of
@@ -30,6 +31,7 @@ class Plan(NamedTuple):
     high: float
     scale: float
     n_features: int
+    reach: float
 
 
 class Graph(NamedTuple):
@@ -46,13 +48,15 @@ class Rows(NamedTuple):
     the mixture (diffusion) last heard.
 
     Where nothing is censored or spare, ``broadcast`` may be the very array ``weights``, except for the learner that
-    moves its weights after it has spoken (adapt, then combine).
+    moves its weights after it has spoken (adapt, then combine). ``sums`` are running sums of ``broadcast`` in double
+    precision, where pulls are clipped; otherwise it has no rows.
     """
 
     weights: np.ndarray
     duals: np.ndarray
     broadcast: np.ndarray
     pull: np.ndarray
+    sums: np.ndarray
 
 
 class Scratch(NamedTuple):
@@ -133,10 +137,11 @@ def score_collectively(phi, phi_at, labels, t, weights, size, loss, squares, los
 @entry
 def listen(plan, graph, rows):
     """Step 4 for everybody: what a resumed run starts from."""
-    weights, duals, broadcast, pull = rows
+    weights, duals, broadcast, pull, sums = rows
     starts, neighbours, combination, _ = graph
     hear_rows(
-        False, plan.algorithm, plan.rho, plan.mixing, weights, duals, broadcast, starts, neighbours, combination, pull
+        False, plan.algorithm, plan.rho, plan.mixing, plan.reach,
+        weights, duals, broadcast, sums, starts, neighbours, combination, pull,
     )  # fmt: skip
 
 
@@ -150,9 +155,9 @@ def advance(
     when nothing is censored. ``largest`` holds the largest label so far, the yardstick of divergence. ``scores`` is
     None, and then costs no compilation either, or two (T, N) arrays for the collective squared error and loss.
     """
-    algorithm, loss, rho, shrink, mixing, rounding, cells, low, high, scale, n_features = plan
+    algorithm, loss, rho, shrink, mixing, rounding, cells, low, high, scale, n_features, reach = plan
     starts, neighbours, combination, degrees = graph
-    weights, duals, broadcast, pull = rows
+    weights, duals, broadcast, pull, sums = rows
     phases, ahead, innovation, spare = scratch
     n_rounds, n_agents = labels.shape
     n_rows, size = n_rounds * n_agents, weights.shape[1]
@@ -219,7 +224,12 @@ def advance(
 
         # 4. and 5.: hear, and let the learner answer.
         if algorithm != LOCAL:
-            hear_rows(True, algorithm, rho, mixing, weights, duals, broadcast, starts, neighbours, combination, pull)
+            if reach > 0.0:
+                sum_up(sums, broadcast)
+            hear_rows(
+                True, algorithm, rho, mixing, reach,
+                weights, duals, broadcast, sums, starts, neighbours, combination, pull,
+            )  # fmt: skip
 
         record.broadcast_error[t] = math.sqrt(error)
         record.consensus[t], record.energy[t] = spread(weights, size, innovation)

@@ -14,6 +14,7 @@ import numpy as np
 from laconic.engine.cache import entry
 from laconic.engine.coding import DENSE, add_code_row, code_row, pack_row, range_row, unpack_row
 from laconic.engine.endings import BAD_INPUT, DIVERGED, FINISHED, NORM_LIMIT
+from laconic.engine.robust import clip_duals, sum_up, weigh_row
 from laconic.engine.rows import copy_row, dot_row, subtract_row
 from laconic.engine.sincos import project, wave
 from laconic.engine.steps import hear_rows, learn_rows
@@ -21,7 +22,7 @@ from laconic.engine.vectors import jit
 
 OWN, DUAL, PULL, PHI, SPARE, CELLS, SAID = range(7)
 N_OWN_ROWS = 7
-RHO, SHRINK, SCALE, LARGEST, DEGREE, MIXING, LOW, HIGH = range(8)
+RHO, SHRINK, SCALE, LARGEST, DEGREE, MIXING, LOW, HIGH, REACH = range(9)
 ALGORITHM, LOSS, N_FREQUENCIES, ROUNDING, BITS = range(5)
 
 
@@ -130,15 +131,25 @@ def hear_dense(index, model, rows):
 
 
 @entry
-def listen_one(bounds, live, combination, rows, shares, numbers, codes):
+def listen_one(bounds, live, combination, rows, shares, sums, numbers, codes):
     """Steps 4 and 5 for one agent: what its ``live`` neighbours pull at, its dual, and the shares that make it up."""
     real = rows.dtype.type
     size, said = rows.shape[1], rows[SAID:]
+    if numbers[REACH] > 0.0:
+        sum_up(sums, said)
     hear_rows(
-        True, codes[ALGORITHM], real(numbers[RHO]), real(numbers[MIXING]), rows[OWN : OWN + 1], rows[DUAL : DUAL + 1],
-        said, bounds, live, combination, rows[PULL : PULL + 1],
+        True, codes[ALGORITHM], real(numbers[RHO]), real(numbers[MIXING]), numbers[REACH],
+        rows[OWN : OWN + 1], rows[DUAL : DUAL + 1], said, sums, bounds, live, combination, rows[PULL : PULL + 1],
     )  # fmt: skip
     for n in range(live.size):
         row = live[n]
         for k in range(size):
             shares[row, k] += np.float64(said[0, k]) - np.float64(said[row, k])
+
+
+@entry
+def settle_one(live, rows, sums, numbers):
+    """The dual of an agent whose pulls are clipped, from its sums and those of its ``live`` neighbours."""
+    size = rows.shape[1]
+    _, kept = weigh_row(numbers[REACH], rows[SAID:], sums, 0, live, 0, live.size, size)
+    clip_duals(kept, rows.dtype.type(numbers[RHO]), sums, 0, live, 0, live.size, rows, DUAL * size, size)

@@ -11,6 +11,7 @@ import math
 from numba import njit
 
 from laconic.engine.endings import DIVERGENCE
+from laconic.engine.robust import clip_disagreement, clip_duals, clip_mixture, weigh_row
 from laconic.engine.rows import add_row, disagree_row, dot_row, mix_row
 from laconic.engine.vectors import jit, load, splat, store, width_of
 
@@ -189,13 +190,41 @@ def learn_rows(
     return stop
 
 
+@jit
+def hear_with_care(
+    answer, algorithm, rho, mixing, reach, weights, duals, broadcast, sums, starts, neighbours, combination, pull
+):
+    """Steps 4 and 5 where no neighbour may pull much harder than most: see ``laconic._clipping``."""
+    size = pull.shape[1]
+    for i in range(pull.shape[0]):
+        at, start, stop = i * size, starts[i], starts[i + 1]
+        taken, kept = weigh_row(reach, broadcast, sums, at, neighbours, start, stop, size)
+        if algorithm == LINEARIZED or algorithm == PROXIMAL:
+            clip_disagreement(taken, broadcast, at, neighbours, start, stop, pull, at, size)
+            if answer:
+                clip_duals(kept, rho, sums, at, neighbours, start, stop, duals, at, size)
+        else:
+            clip_mixture(taken, broadcast, at, neighbours, combination, start, stop, pull, at, size)
+            if answer and algorithm == ADAPT_THEN_COMBINE:
+                add_row(weights, at, mixing, pull, at, size)
+
+
 @ladder
-def hear_rows(answer, algorithm, rho, mixing, weights, duals, broadcast, starts, neighbours, combination, pull):
+def hear_rows(
+    answer, algorithm, rho, mixing, reach, weights, duals, broadcast, sums, starts, neighbours, combination, pull
+):
     """Steps 4 and 5: each row takes from the replicas what its learner needs, and moves its dual or its model by that.
 
-    Without ``answer`` it only takes: that is where a resumed run starts from.
+    Without ``answer`` it only takes: that is where a resumed run starts from. ``sums`` are of meaning where pulls are
+    clipped, to ``reach`` times their median; they include what is heard now.
     """
     size = pull.shape[1]
+    if reach > 0.0:
+        hear_with_care(
+            answer, algorithm, rho, mixing, reach,
+            weights, duals, broadcast, sums, starts, neighbours, combination, pull,
+        )  # fmt: skip
+        return
     for i in range(pull.shape[0]):
         at = i * size
         if algorithm == LINEARIZED or algorithm == PROXIMAL:

@@ -67,12 +67,15 @@ class Kernel(NamedTuple):
         What a step is measured by, as a function of the round: eta of ADMM, the step of a gradient.
     rho, mixing : float
         Penalty on disagreement; share of the mixture.
+    reach : float
+        How many times the median pull a neighbour's pull may be; 0 where nothing is clipped.
     """
 
     step: str
     rate: Schedule
     rho: float = 0.0
     mixing: float = 0.0
+    reach: float = 0.0
 
 
 class Speech(Enum):
@@ -134,6 +137,13 @@ class Learner(ABC):
     def hear(self, state: Any, heard: Heard) -> Any:
         """Take in what the neighbours said this round. By default nothing: ``step`` will see it again."""
         return state
+
+    def clips(self) -> float:
+        """How many times the median pull a neighbour's pull may be; 0, as by default, where nothing is clipped.
+
+        Otherwise the state has ``sums``, the running sum of what was said, and ``heard`` is clipped: ``_clipping``.
+        """
+        return 0.0
 
     def kernel(self) -> Kernel | None:
         """The compiled step that computes what ``step`` and ``hear`` do; None if there is none."""

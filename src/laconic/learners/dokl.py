@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
 from laconic._validate import Array
 from laconic.learners.base import Kernel, Sample, row_dot
-from laconic.learners.families import ADMM, ADMMState
+from laconic.learners.families import ADMM
 from laconic.network import Heard, Network
 
 
@@ -26,7 +26,7 @@ class DOKL(ADMM):
 
     Parameters
     ----------
-    rho, eta, regularization, loss, channel
+    rho, eta, regularization, loss, channel, robust, reach
         As for ODKLA. Any loss that ``Loss.prox`` can handle will do, which is every convex one.
 
     Examples
@@ -40,20 +40,20 @@ class DOKL(ADMM):
 
     def kernel(self) -> Kernel:
         """ADMM with the exact step."""
-        return Kernel("proximal", self.eta, rho=self.rho)
+        return Kernel("proximal", self.eta, rho=self.rho, reach=self.clips())
 
     def local_step(self, network: Network) -> float:
         """An exact step is as long as a gradient step of 1/(c + curvature), with the largest curvature of the loss."""
         c = self.eta(1) + 2 * self.rho * network.degrees + self.shrink(network.n_agents)
         return float(np.mean(1 / (c + self.loss.curvature)))
 
-    def step(self, state: ADMMState, sample: Sample, heard: Heard) -> tuple[ADMMState, dict[str, Array]]:
+    def step(self, state: Any, sample: Sample, heard: Heard) -> tuple[Any, dict[str, Array]]:
         """The exact minimiser above."""
-        weights, duals = state
+        weights, duals = state.weights, state.duals
         eta, degrees = self.eta(sample.t), heard.degrees
         c = eta + 2 * self.rho * degrees + self.shrink(heard.n_agents)
         # sum_j (own + other) = 2 d own - disagreement
         v = eta * weights + self.rho * (2 * degrees * heard.broadcast - heard.disagreement) - duals
         slope = self.loss.prox(row_dot(v, sample.phi), c[:, 0], sample.label)
         moved = ((v - slope[:, None] * sample.phi) / c).astype(weights.dtype)
-        return ADMMState(moved, duals), {"slope": np.asarray(slope)}
+        return state._replace(weights=moved), {"slope": np.asarray(slope)}

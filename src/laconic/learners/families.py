@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from laconic._worded import Argument, Worded
 from laconic.channel import Channel
 from laconic.learners import schedules
 from laconic.learners.base import Learner
+from laconic.learners.robust import REACH, Clipping
 from laconic.learners.schedules import Constant, NumberOrSchedule
 from laconic.network import Heard, Network
 
@@ -23,7 +24,15 @@ class ADMMState(NamedTuple):
     duals: Array
 
 
-class ADMM(Learner):
+class RobustADMMState(NamedTuple):
+    """Models theta, duals gamma, and the running sums of theta-hat, a row an agent."""
+
+    weights: Array
+    duals: Array
+    sums: Array
+
+
+class ADMM(Clipping, Learner):
     """What ODKLA and DOKL share: penalty, proximal weight, and the dual ascent once the neighbours have spoken."""
 
     grid = {"rho": (0.05, 0.1, 0.2, 0.5, 1.0, 2.0), "eta": (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)}
@@ -36,9 +45,12 @@ class ADMM(Learner):
         regularization: float = 1e-4,
         loss: str | losses.Loss = "squared",
         channel: Channel = Channel(),  # noqa: B008 (immutable)
+        robust: str | None = None,
+        reach: float = REACH,
     ) -> None:
         super().__init__(regularization=regularization, loss=loss, channel=channel)
         _validate.instance("channel", channel, Channel, "a laconic.Channel")
+        self._set_clipping(robust, reach)
         self.rho = _validate.number("rho", rho, least=0)
         self.eta = schedules.get("eta", eta)
 
@@ -62,12 +74,21 @@ class ADMM(Learner):
         """The mean of 1/(eta + 2 rho d), by which the gradient is multiplied."""
         return float(np.mean(1 / (self.eta(1) + 2 * self.rho * network.degrees)))
 
-    def init(self, n_agents: int, n_features: int) -> ADMMState:
+    def init(self, n_agents: int, n_features: int) -> Any:
         """theta_1 = gamma_1 = 0."""
-        return ADMMState(np.zeros((n_agents, n_features)), np.zeros((n_agents, n_features)))
+        weights, duals = np.zeros((n_agents, n_features)), np.zeros((n_agents, n_features))
+        if self.clips():
+            return RobustADMMState(weights, duals, np.zeros((n_agents, n_features)))
+        return ADMMState(weights, duals)
 
-    def hear(self, state: ADMMState, heard: Heard) -> ADMMState:
-        """Gamma <- gamma + rho sum_j (theta-hat_i - theta-hat_j)   (eq. dec_qcodkla_dual)."""
+    def hear(self, state: Any, heard: Heard) -> Any:
+        """Gamma <- gamma + rho sum_j (theta-hat_i - theta-hat_j)   (eq. dec_qcodkla_dual).
+
+        Where pulls are clipped, gamma <- rho sum_j kept_j (S_i - S_j), which without clipping is the same.
+        """
+        if heard.shares is not None:
+            duals = (self.rho * heard.shares).astype(state.duals.dtype)
+            return state._replace(duals=duals, sums=state.sums + heard.broadcast)
         return state._replace(duals=state.duals + self.rho * heard.disagreement)
 
 

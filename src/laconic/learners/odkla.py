@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Any, final
 
 from laconic import losses
 from laconic._validate import Array
 from laconic.channel import Censor, Channel, Quantizer
 from laconic.learners.base import Kernel, Sample, row_dot
-from laconic.learners.families import ADMM, ADMMState
+from laconic.learners.families import ADMM
+from laconic.learners.robust import REACH
 from laconic.learners.schedules import NumberOrSchedule
 from laconic.network import Heard
 
@@ -34,29 +35,33 @@ class ODKLA(ADMM):
     loss : str or Loss
     channel : Channel
         Default: every model is sent as it is, and theta-hat = theta.
+    robust : None or "clip"
+        Whether no neighbour may pull much harder than most: see ``docs/robust.md``. The same at every agent.
+    reach : float
+        How many times the median a pull may be, if ``robust``; at least 1.
 
     Examples
     --------
     >>> import laconic as lc
     >>> lc.ODKLA(rho=0.5, eta=lc.schedules.SqrtGrowth(0.1))
     ODKLA(rho=0.5, eta=SqrtGrowth(scale=0.1), regularization=0.0001, loss='squared',
-          channel=Channel(censor=None, quantizer=None))
+          channel=Channel(censor=None, quantizer=None), robust=None, reach=1.5)
     """
 
     name = "ODKLA"
 
     def kernel(self) -> Kernel:
         """Linearized ADMM."""
-        return Kernel("linearized", self.eta, rho=self.rho)
+        return Kernel("linearized", self.eta, rho=self.rho, reach=self.clips())
 
-    def step(self, state: ADMMState, sample: Sample, heard: Heard) -> tuple[ADMMState, dict[str, Array]]:
+    def step(self, state: Any, sample: Sample, heard: Heard) -> tuple[Any, dict[str, Array]]:
         """Eq. dec_qcodkla_primal."""
-        weights, duals = state
+        weights, duals = state.weights, state.duals
         slope = self.loss.slope(row_dot(weights, sample.phi), sample.label)
         gradient = slope[:, None] * sample.phi + self.shrink(heard.n_agents) * weights
         gain = 1 / (self.eta(sample.t) + 2 * self.rho * heard.degrees)
         moved = weights - gain * (gradient + self.rho * heard.disagreement + duals)
-        return ADMMState(moved, duals), {"slope": slope}
+        return state._replace(weights=moved), {"slope": slope}
 
 
 @final
@@ -65,7 +70,7 @@ class QCODKLA(ODKLA):
 
     Parameters
     ----------
-    rho, eta, regularization, loss
+    rho, eta, regularization, loss, robust, reach
         As for ODKLA.
     alpha, beta : float
         A model is sent iff it moved at least ``alpha * beta**t`` from what was last sent.
@@ -98,9 +103,13 @@ class QCODKLA(ODKLA):
         rounding: str = "rise",
         regularization: float = 1e-4,
         loss: str | losses.Loss = "squared",
+        robust: str | None = None,
+        reach: float = REACH,
     ) -> None:
         channel = Channel(Censor(alpha, beta), Quantizer(bits, range, rounding))
-        super().__init__(rho, eta, regularization=regularization, loss=loss, channel=channel)
+        super().__init__(
+            rho, eta, regularization=regularization, loss=loss, channel=channel, robust=robust, reach=reach
+        )
         assert channel.censor is not None and channel.quantizer is not None  # for the type checker
         self.alpha, self.beta = channel.censor.alpha, channel.censor.beta
         self.bits, self.range, self.rounding = (

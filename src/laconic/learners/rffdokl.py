@@ -11,11 +11,19 @@ from laconic._validate import Array
 from laconic.channel import Channel
 from laconic.learners.base import Kernel, Sample, row_dot
 from laconic.learners.families import Gradient
+from laconic.learners.robust import REACH, Clipping
 from laconic.learners.schedules import NumberOrSchedule
 from laconic.network import Heard
 
 COMBINE_THEN_ADAPT, ADAPT_THEN_COMBINE = "combine-then-adapt", "adapt-then-combine"
 _LOSSY_MIXING = 0.5
+
+
+class RobustDiffusionState(NamedTuple):
+    """Models, and the running sums of theta-hat, a row an agent."""
+
+    weights: Array
+    sums: Array
 
 
 class DiffusionState(NamedTuple):
@@ -25,7 +33,7 @@ class DiffusionState(NamedTuple):
 
 
 @final
-class RFFDOKL(Gradient):
+class RFFDOKL(Clipping, Gradient):
     """Diffusion with Metropolis weights a_ij = 1/(1 + max(d_i, d_j)).
 
     Combine then adapt, the paper's baseline: psi_i = sum_j a_ij theta_j, theta_i <- psi_i - step grad L(psi_i). Adapt
@@ -43,7 +51,7 @@ class RFFDOKL(Gradient):
     mixing : float, optional
         Share of the mixture that is taken in. Default: 1 through a lossless channel, 0.5 through a lossy one (where 1
         diverges under coarse quantization).
-    regularization, loss, channel
+    regularization, loss, channel, robust, reach
         As for ODKLA.
 
     Examples
@@ -65,10 +73,13 @@ class RFFDOKL(Gradient):
         regularization: float = 1e-4,
         loss: str | losses.Loss = "squared",
         channel: Channel = Channel(),  # noqa: B008 (immutable)
+        robust: str | None = None,
+        reach: float = REACH,
     ) -> None:
         super().__init__(step, regularization=regularization, loss=loss, channel=channel)
         self._mixing_given = mixing
         _validate.instance("channel", channel, Channel, "a laconic.Channel")
+        self._set_clipping(robust, reach)
         self.order = _validate.choice("order", order, (COMBINE_THEN_ADAPT, ADAPT_THEN_COMBINE))
         if mixing is None:
             mixing = 1.0 if channel.lossless else _LOSSY_MIXING
@@ -80,23 +91,27 @@ class RFFDOKL(Gradient):
 
     def kernel(self) -> Kernel:
         """Diffusion in its order."""
-        return Kernel(self.order, self.step_size, mixing=self.mixing)
+        return Kernel(self.order, self.step_size, mixing=self.mixing, reach=self.clips())
 
-    def init(self, n_agents: int, n_features: int) -> DiffusionState:
+    def init(self, n_agents: int, n_features: int) -> Any:
         """theta_1 = 0."""
+        if self.clips():
+            return RobustDiffusionState(np.zeros((n_agents, n_features)), np.zeros((n_agents, n_features)))
         return DiffusionState(np.zeros((n_agents, n_features)))
 
-    def step(self, state: DiffusionState, sample: Sample, heard: Heard) -> tuple[DiffusionState, dict[str, Array]]:
+    def step(self, state: Any, sample: Sample, heard: Heard) -> tuple[Any, dict[str, Array]]:
         """Combine, if that comes first; then adapt."""
         weights = state.weights
         if self.order == COMBINE_THEN_ADAPT:
             weights = weights + self.mixing * heard.mixture
         slope = self.loss.slope(row_dot(weights, sample.phi), sample.label)
         gradient = slope[:, None] * sample.phi + self.shrink(heard.n_agents) * weights
-        return DiffusionState(weights - self.step_size(sample.t) * gradient), {"slope": slope}
+        return state._replace(weights=weights - self.step_size(sample.t) * gradient), {"slope": slope}
 
-    def hear(self, state: DiffusionState, heard: Heard) -> DiffusionState:
+    def hear(self, state: Any, heard: Heard) -> Any:
         """Combine, if that comes last."""
+        if heard.shares is not None:
+            state = state._replace(sums=state.sums + heard.broadcast)
         if self.order == COMBINE_THEN_ADAPT:
             return state
-        return DiffusionState(state.weights + self.mixing * heard.mixture)
+        return state._replace(weights=state.weights + self.mixing * heard.mixture)

@@ -5,6 +5,9 @@ its share F in float64, which both ends compute from the same numbers by the sam
 sign, so that in lockstep F_ij = -F_ji to the bit. From the shares the dual is computed anew when an edge comes or goes:
 
     gamma_i = rho sum_j F_ij
+
+Where pulls are clipped (``robust="clip"``), shares stay what they are, and gamma_i = rho sum_j kept_ij F_ij is computed
+from them in every round: no end needs to know what the other lets pass.
 """
 
 from __future__ import annotations
@@ -74,6 +77,11 @@ class Accounts:
         """End a round: what the replicas say, the dual, and F <- F + hat - replica of these edges."""
         self._listen_to(tuple(indices))
         self.ledger.listen()
+        shares = self.ledger.shares
+        if self.ledger.clips and len(indices) < len(shares) - 1:
+            for index in range(1, len(shares)):
+                if index not in indices:
+                    self.ledger.align(index, shares[index])  # which has not grown
         self._listen_to(self._counted)  # by how many the next step is divided
 
     def _listen_to(self, indices: tuple[int, ...]) -> None:
@@ -134,3 +142,6 @@ class Accounts:
         """Have these edges count, without moving the dual."""
         self._counted = tuple(indices)
         self._listen_to(self._counted)
+        if self.ledger.clips:
+            for index in indices:
+                self.ledger.align(index, self.ledger.shares[index])

@@ -51,6 +51,7 @@ class Ledger:
         self.n_features = features.n_features
         self.row = make_row(learner, features, n_agents, n_neighbours, self.dtype, engine)
         self._keep_views()
+        self.clips = self.row.clips > 0
         self.has_duals = "duals" in self.row.parts
         rho = getattr(learner, "rho", None)
         # In the working precision, as in a step.
@@ -200,12 +201,20 @@ class Ledger:
         self._live = live
         self.row.listen_to(live, combination)
 
+    def align(self, index: int, share: Array) -> None:
+        """Let the share of an edge be this one, where pulls are clipped by shares."""
+        self.row.align(index, share)
+
     def settle(self, shares: list[Array]) -> None:
         """gamma <- rho times the sum of the live edges' shares: the dual from its definition.
 
         For learners whose state has ``duals`` and that have a ``rho``; others keep nothing that an edge brings along.
+        Where pulls are clipped, what passes of the shares counts.
         """
-        if self._rho is not None:
+        if self.clips:  # whose shares are aligned
+            if self._rho is not None:
+                self.row.settle()
+        elif self._rho is not None:
             total = np.zeros(self.n_features)
             for share in shares:
                 total += share

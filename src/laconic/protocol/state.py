@@ -117,7 +117,7 @@ def _check_arrays(dialogue: Dialogue, arrays: dict[str, Array], n_kept: int) -> 
     n, dtype = dialogue.ledger.n_features, dialogue.ledger.dtype
     row = dialogue.ledger.row
     shapes: dict[str, tuple[tuple[int, ...], Any, float]] = {
-        **{_place(part): (np.shape(row.part(part)), dtype, np.inf) for part in row.parts},
+        **{_place(part): (np.shape(row.part(part)), row.part(part).dtype, np.inf) for part in row.parts},
         "weights": ((n,), dtype, SHARE_LIMIT),
         "said": ((1 + n_kept, n), dtype, MODEL_LIMIT),
         # Those that a neighbour has set to what they may be at most have grown since.

@@ -1,0 +1,98 @@
+"""Pulls clipped to a multiple of their median, over rows: the equations are in ``laconic._clipping``.
+
+The sums that duals are made of are double precision in every run, and what is compared is, too.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from laconic.engine.rows import clear_row, distance_row, dot_row
+from laconic.engine.vectors import jit
+
+
+@jit
+def sum_up(sums, broadcast):
+    """S <- S + theta-hat, for each row."""
+    for i in range(sums.shape[0]):
+        for k in range(sums.shape[1]):
+            sums[i, k] += np.float64(broadcast[i, k])
+
+
+@jit
+def limit_of(lengths, own, reach):
+    """``reach`` times the lower median of the lengths; one length alone is compared with ``own``."""
+    n = lengths.size
+    if n == 1:
+        return reach * min(lengths[0], own)
+    ordered = lengths.copy()
+    for k in range(1, n):  # few, so this is quick
+        length, at = ordered[k], k
+        while at > 0 and ordered[at - 1] > length:
+            ordered[at] = ordered[at - 1]
+            at -= 1
+        ordered[at] = length
+    return reach * ordered[(n - 1) // 2]
+
+
+@jit
+def weigh_row(reach, broadcast, sums, at, neighbours, start, stop, size):
+    """(taken, kept) of each neighbour of the row that starts at ``at``."""
+    n = stop - start
+    taken, kept = np.ones(n), np.ones(n)
+    if n == 0:
+        return taken, kept
+    said = math.sqrt(np.float64(dot_row(broadcast, at, broadcast, at, size)))
+    if n == 1 and said == 0.0:  # nothing to compare with
+        return taken, kept
+    for k in range(n):
+        other = neighbours[start + k] * size
+        taken[k] = math.sqrt(np.float64(distance_row(broadcast, at, broadcast, other, size)))
+        kept[k] = math.sqrt(distance_row(sums, at, sums, other, size))
+    near = limit_of(taken, said, reach)
+    far = limit_of(kept, math.sqrt(dot_row(sums, at, sums, at, size)), reach)
+    for k in range(n):
+        passes = far / kept[k] if kept[k] > far else 1.0
+        kept[k] = passes * passes
+        taken[k] = kept[k] * (near / taken[k] if taken[k] > near else 1.0)
+    return taken, kept
+
+
+@jit
+def clip_disagreement(taken, broadcast, at, neighbours, start, stop, disagreement, pull_at, size):
+    """G = sum_j taken_j (theta-hat_i - theta-hat_j), in the order of the neighbour list."""
+    real = broadcast.dtype.type
+    clear_row(disagreement, pull_at, size)
+    flat, said = disagreement.reshape(-1), broadcast.reshape(-1)
+    for n in range(start, stop):
+        other, factor = neighbours[n] * size, real(taken[n - start])
+        for k in range(size):
+            flat[pull_at + k] += factor * (said[at + k] - said[other + k])
+
+
+@jit
+def clip_mixture(taken, broadcast, at, neighbours, combination, start, stop, pull, pull_at, size):
+    """Sum of a_ij taken_j (theta-hat_j - theta-hat_i), in the order of the neighbour list."""
+    real = broadcast.dtype.type
+    clear_row(pull, pull_at, size)
+    flat, said = pull.reshape(-1), broadcast.reshape(-1)
+    for n in range(start, stop):
+        other, factor = neighbours[n] * size, real(taken[n - start]) * combination[n]
+        for k in range(size):
+            flat[pull_at + k] += factor * (said[other + k] - said[at + k])
+
+
+@jit
+def clip_duals(kept, rho, sums, at, neighbours, start, stop, duals, duals_at, size):
+    """Gamma = rho sum_j kept_j (S_i - S_j)."""
+    real = duals.dtype.type
+    clear_row(duals, duals_at, size)
+    flat, total = duals.reshape(-1), sums.reshape(-1)
+    for n in range(start, stop):
+        other, factor = neighbours[n] * size, kept[n - start]
+        for k in range(size):
+            flat[duals_at + k] += real(factor * (total[at + k] - total[other + k]))
+    for k in range(size):
+        flat[duals_at + k] *= rho
