@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from laconic.engine.rows import clear_row, distance_row, dot_row
-from laconic.engine.vectors import jit
+from laconic.engine.vectors import jit, load, splat, store, width_of
 
 
 @jit
@@ -61,38 +61,36 @@ def weigh_row(reach, broadcast, sums, at, neighbours, start, stop, size):
 
 
 @jit
-def clip_disagreement(taken, broadcast, at, neighbours, start, stop, disagreement, pull_at, size):
+def clip_disagreement(taken, broadcast, at, neighbours, start, stop, disagreement, size):
     """G = sum_j taken_j (theta-hat_i - theta-hat_j), in the order of the neighbour list."""
     real = broadcast.dtype.type
-    clear_row(disagreement, pull_at, size)
-    flat, said = disagreement.reshape(-1), broadcast.reshape(-1)
+    clear_row(disagreement, at, size)
     for n in range(start, stop):
-        other, factor = neighbours[n] * size, real(taken[n - start])
-        for k in range(size):
-            flat[pull_at + k] += factor * (said[at + k] - said[other + k])
+        other, factor = neighbours[n] * size, splat(real(taken[n - start]))
+        for k in range(0, size, width_of(broadcast)):
+            apart = load(broadcast, at + k) - load(broadcast, other + k)
+            store(disagreement, at + k, load(disagreement, at + k) + factor * apart)
 
 
 @jit
-def clip_mixture(taken, broadcast, at, neighbours, combination, start, stop, pull, pull_at, size):
+def clip_mixture(taken, broadcast, at, neighbours, combination, start, stop, pull, size):
     """Sum of a_ij taken_j (theta-hat_j - theta-hat_i), in the order of the neighbour list."""
     real = broadcast.dtype.type
-    clear_row(pull, pull_at, size)
-    flat, said = pull.reshape(-1), broadcast.reshape(-1)
+    clear_row(pull, at, size)
     for n in range(start, stop):
-        other, factor = neighbours[n] * size, real(taken[n - start]) * combination[n]
-        for k in range(size):
-            flat[pull_at + k] += factor * (said[other + k] - said[at + k])
+        other, factor = neighbours[n] * size, splat(real(taken[n - start]) * combination[n])
+        for k in range(0, size, width_of(broadcast)):
+            apart = load(broadcast, other + k) - load(broadcast, at + k)
+            store(pull, at + k, load(pull, at + k) + factor * apart)
 
 
 @jit
 def clip_duals(kept, rho, sums, at, neighbours, start, stop, duals, duals_at, size):
     """Gamma = rho sum_j kept_j (S_i - S_j)."""
     real = duals.dtype.type
-    clear_row(duals, duals_at, size)
-    flat, total = duals.reshape(-1), sums.reshape(-1)
-    for n in range(start, stop):
-        other, factor = neighbours[n] * size, kept[n - start]
-        for k in range(size):
-            flat[duals_at + k] += real(factor * (total[at + k] - total[other + k]))
+    row, own = duals_at // size, at // size
     for k in range(size):
-        flat[duals_at + k] *= rho
+        total = real(0.0)
+        for n in range(start, stop):
+            total += real(kept[n - start] * (sums[own, k] - sums[neighbours[n], k]))
+        duals[row, k] = rho * total

@@ -200,11 +200,11 @@ def hear_with_care(
         at, start, stop = i * size, starts[i], starts[i + 1]
         taken, kept = weigh_row(reach, broadcast, sums, at, neighbours, start, stop, size)
         if algorithm == LINEARIZED or algorithm == PROXIMAL:
-            clip_disagreement(taken, broadcast, at, neighbours, start, stop, pull, at, size)
+            clip_disagreement(taken, broadcast, at, neighbours, start, stop, pull, size)
             if answer:
                 clip_duals(kept, rho, sums, at, neighbours, start, stop, duals, at, size)
         else:
-            clip_mixture(taken, broadcast, at, neighbours, combination, start, stop, pull, at, size)
+            clip_mixture(taken, broadcast, at, neighbours, combination, start, stop, pull, size)
             if answer and algorithm == ADAPT_THEN_COMBINE:
                 add_row(weights, at, mixing, pull, at, size)
 

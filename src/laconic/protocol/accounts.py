@@ -77,12 +77,9 @@ class Accounts:
         """End a round: what the replicas say, the dual, and F <- F + hat - replica of these edges."""
         self._listen_to(tuple(indices))
         self.ledger.listen()
-        shares = self.ledger.shares
-        if self.ledger.clips and len(indices) < len(shares) - 1:
-            for index in range(1, len(shares)):
-                if index not in indices:
-                    self.ledger.align(index, shares[index])  # which has not grown
         self._listen_to(self._counted)  # by how many the next step is divided
+        if self.ledger.clips and tuple(indices) != self._counted:  # a share that has not grown counts in the dual, too
+            self.settle(list(self._counted))
 
     def _listen_to(self, indices: tuple[int, ...]) -> None:
         heard = indices, self._weigh(indices)
