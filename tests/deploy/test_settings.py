@@ -143,6 +143,7 @@ def test_a_site_travels_to_other_processes():
         ("", "", lc.QCODKLA()),
         ('algorithm = "QC-ODKLA"', "alpha = 1\nrange = [-1, 2]", lc.QCODKLA(alpha=1.0, range=(-1.0, 2.0))),
         ('algorithm = "odkla"', "", lc.ODKLA()),
+        ('algorithm = "odkla"\nrobust = "clip"\nreach = 2', "", lc.ODKLA(robust="clip", reach=2.0)),
         ('algorithm = "odkla"\nrho = 1', "bits = 4", lc.ODKLA(1.0, channel=lc.Channel(quantizer=lc.Quantizer(4)))),
         ('algorithm = "odkla"', "alpha = 0.5\nbeta = 1", lc.ODKLA(channel=lc.Channel(lc.Censor(0.5, 1.0)))),
         ('algorithm = "rffdokl"\nstep = 0.1\norder = "adapt-then-combine"', "", lc.RFFDOKL(0.1, "adapt-then-combine")),
