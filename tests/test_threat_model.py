@@ -8,8 +8,7 @@ import pytest
 
 import laconic
 from laconic.deploy.running import inbox, scrapes
-from laconic.engine.endings import DIVERGENCE
-from laconic.protocol import dialogue, ends, handshake, ledger, session, wire
+from laconic.protocol import dialogue, ends, guard, handshake, ledger, session, wire
 
 PACKAGE = Path(laconic.__file__).parent
 PAGE = PACKAGE.parents[1] / "docs" / "threat-model.md"
@@ -36,7 +35,7 @@ def limits():
         "a counter": two(handshake.COUNT_LIMIT),
         "a model that is told, or the dual of an edge, in yardsticks of who is told": ten(ledger.REACH),
         "a model beyond which a step that neighbours have dragged is shortened, in yardsticks": f"{ledger.STRAIN:.0f}",
-        "a neighbour's model beyond which it is quarantined for that, in yardsticks": f"{DIVERGENCE:.0f}",
+        "a neighbour's model beyond which it is quarantined for that, in yardsticks": f"{guard.AWAY:.0f}",
         "rounds by which fewer than most neighbours can move a lockstep agent, one more for each round it lives": two(
             handshake.FURTHEST
         ),

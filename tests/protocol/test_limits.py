@@ -243,6 +243,89 @@ def test_a_newcomer_without_memory_quarantines_who_is_far_from_the_others(featur
     assert np.abs(ben.weights).max() <= 2
 
 
+def learn(agents, n_rounds, liar=None, says=None):
+    """Rounds of honest agents; in each the liar says a model to all that it is a neighbour of."""
+    random = np.random.default_rng(7)
+    for _ in range(n_rounds):
+        for agent in agents.values():
+            if agent.ready:
+                x = random.uniform(size=agent.features.n_inputs)
+                agent.learn(x, float(np.sin(5 * x[0])))
+        if liar is not None:
+            for name in liar.neighbours:
+                if agents[name].edges[liar.name] == "live":
+                    model = np.full(agents[name].features.n_features, says / np.sqrt(agents[name].features.n_features))
+                    data = forged(liar, agents[name], Kind.DENSE, liar._wire.model(model))
+                    agents[name].receive(data, liar.name)
+        carry(agents)
+
+
+RING = ["ann-ben", "ben-cid", "cid-dan", "dan-eve", "ann-eve"]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize("clock", ["lockstep", "slotted"])
+@pytest.mark.parametrize("size", [2e4, 5e5])
+def test_a_lie_within_reach_that_would_end_an_agent_is_taken_back(size, clock, engine, features):
+    """The step is made again without its author before anybody hears of it."""
+    agents = make_team(LEARNERS["odkla"], features, RING, clock=clock, engine=engine)
+    learn(agents, 20)
+    ann = agents.pop("ann")
+    learn(agents, 3, ann, size)
+    settle(agents)
+    learn(agents, 30)
+    for name in ("ben", "eve"):
+        assert agents[name].edges["ann"] == "gone" and ("quarantined", "ann") in agents[name].alerts()
+        assert "too large" not in agents[name].counters["refusals"]
+    for name in ("cid", "dan"):
+        assert set(agents[name].edges.values()) == {"live"} and agents[name].alerts() == []
+    assert max(np.abs(agent.weights).max() for agent in agents.values()) < 10
+
+
+def test_a_lie_that_is_not_worth_a_quarantine_drags_nobody_out_of_bounds(features):
+    """For hundreds of rounds: models stay at a thousand yardsticks at most, and the honest ones together."""
+    agents = make_team(LEARNERS["odkla"], features, RING, heartbeat=2)
+    learn(agents, 20)
+    ann = agents.pop("ann")
+    for _ in range(60):
+        learn(agents, 5, ann, 6000.0)
+        for agent in agents.values():
+            assert np.linalg.norm(agent.weights) <= 1001
+    assert np.linalg.norm(agents["ben"].weights) > 900  # or it was no lie
+    for name in ("cid", "dan"):
+        assert set(agents[name].edges.values()) == {"live"}
+
+
+def test_an_imposed_share_is_taken_back(features):
+    agents = make_team(LEARNERS["odkla"], features, STAR)
+    learn(agents, 20)
+    ann, ben = agents["ann"], agents["ben"]
+    agents.pop("ann")
+    before = ben.duals
+    ben.disconnected("ann")
+    ben.connected("ann")
+    call = Call(ann._dialogue.inc, 1, ann.round, 1, 0, False)
+    ben.receive(ann._wire.encode(call, ben._wire.sender, False), "ann")
+    offer = ben._dialogue.ends["ann"].out
+    share = np.full(features.n_features, 1e5)
+    decide = Decide(
+        (offer.inc, offer.ctr), ann._dialogue.inc, 9, ann.round, 1, offer.g + 1, False, ann.broadcast, share
+    )
+    ben.receive(ann._wire.encode(decide, ben._wire.sender, False), "ann")
+    assert ben.edges["ann"] == "live" and np.abs(ben.duals).max() > 1e4
+    learn(agents, 5)
+    assert ben.edges["ann"] == "gone" and ("quarantined", "ann") in ben.alerts()
+    assert np.abs(ben.duals).max() < 10 * (1 + np.abs(before).max())
+    assert np.abs(ben.weights).max() < 10
+
+
+def test_a_run_that_diverges_by_itself_still_ends(features):
+    learner = lc.ODKLA(rho=0.5, eta=1e-3)
+    agents = make_team(learner, features, STAR)
+    with pytest.raises(lc.Diverged):
+        learn(agents, 500)
+
+
 # --------------------------------------------------------------------------------------------------------------------
 # Answers and memory
 

@@ -4,23 +4,25 @@ What a neighbour says is taken if it is within reach (``Ledger.is_too_large``), 
 network may have labels of very different sizes. Within it a lie, of a model or of a share, could still throw the model
 to where predictions are beyond ``DIVERGENCE`` times any label: that would end the agent, and what it says before would
 end its other neighbours. So, with y the agent's yardstick and ||j|| the larger of a neighbour's ||theta-hat_j|| and
-rho |F_ij|, whenever a step ends with ||theta|| > 100 y:
+rho |F_ij|, whenever a step ends with ||theta|| > 1000 y:
 
-- neighbours with ||theta-hat_j|| > 1000 y, or with a share as large that they have imposed when the session began, are
+- neighbours with ||theta-hat_j|| > 10000 y, or with a share as large that they have imposed when the session began, are
   quarantined, and the step is made again without them;
-- if then some ||j|| > 100 y is left, the model is shortened to 100 y.
+- if then some ||j|| > 500 y is left, the model is shortened to 1000 y.
 
-An honest agent that is lied to thus never says more than 100 y, and is not blamed by its own neighbours, whose
+An honest agent that is lied to thus never says more than 1000 y, and is not blamed by its own neighbours, whose
 yardsticks may be ten times smaller; what its shares have grown to by what it heard is not held against it. A run that
 diverges by itself is not helped by any of that, and ends as it should.
 """
 
 from __future__ import annotations
 
-from laconic.engine.endings import DIVERGENCE
 from laconic.protocol.dialogue import Dialogue
 from laconic.protocol.ledger import STRAIN
 from laconic.protocol.session import LIVE
+
+#: How many times larger than the agent's own yardstick a neighbour may be without being blamed for where it drags it.
+AWAY = 10 * STRAIN
 
 
 def learn_guarded(dialogue: Dialogue, label: float, t: int) -> tuple[int, float]:
@@ -34,11 +36,11 @@ def learn_guarded(dialogue: Dialogue, label: float, t: int) -> tuple[int, float]
     yardstick = ledger.yardstick()
     live = [end for end in dialogue.ends.values() if end.stage is LIVE]
     size = {end.name: ledger.size_of(end.index) for end in live}
-    strains = {name for name, value in size.items() if not value <= STRAIN * yardstick}
+    strains = {name for name, value in size.items() if not value <= STRAIN / 2 * yardstick}
     ledger.strained = bool(strains) or not yardstick
     if not strains or not yardstick or ledger.size() <= STRAIN * yardstick:
         return ended
-    most = DIVERGENCE * yardstick
+    most = AWAY * yardstick
     away = [e for e in live if not ledger.size(ledger.said(e.index)) <= most or (e.imposed and size[e.name] > most)]
     if away:
         for part, values in before.items():

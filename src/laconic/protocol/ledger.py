@@ -15,7 +15,7 @@ import numpy as np
 from laconic import _validate
 from laconic._validate import Array
 from laconic.channel import Undecodable, can_code
-from laconic.engine.endings import DIVERGED
+from laconic.engine.endings import DIVERGED, DIVERGENCE
 from laconic.engine.one import make_row
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
@@ -24,8 +24,8 @@ from laconic.protocol.messages import Kind, Refusal
 
 #: How many times larger than the agent's own yardstick a model that it is told may be, or the dual of an edge.
 REACH = 1e6
-#: And the size from which on its steps are looked at: see ``guard``.
-STRAIN = 100.0
+#: And the size that its own may be dragged to by others: predictions are then still no reason to call it diverged.
+STRAIN = DIVERGENCE
 
 
 @final
@@ -118,7 +118,7 @@ class Ledger:
         Who has no yardstick yet believes anything within the limits of ``wire``.
         """
         own, size = self.row.largest, self.size(model, share)
-        if not size <= STRAIN * own:
+        if not size <= STRAIN / 2 * own:
             self.strained = True
         if not own or size <= REACH * own:
             return False
@@ -127,12 +127,12 @@ class Ledger:
     def yardstick(self) -> float:
         """How large labels are here: by the agent's own, or by what most have said if that is far more.
 
-            y = max(largest, usual / 100)
+            y = max(largest, usual / 1000)
 
-        Thus 100 y, which a model is allowed that others drag, is no more than what most have said: agents that follow
+        Thus 1000 y, which a model may be dragged to by others, is no more than what most have said: agents that follow
         each other do not drag each other further and further.
         """
-        return max(self.row.largest, self._usual() / STRAIN)
+        return max(self.row.largest, self._usual() / STRAIN) if self.row.largest else self._usual()
 
     def size_of(self, index: int) -> float:
         """The size of what a neighbour pulls with: its model, and the share of its edge."""
