@@ -38,17 +38,33 @@ def parts(tmp_path):
     return agent, board, tally, outlet
 
 
-def test_a_quarantine_reaches_people_in_every_way(parts, caplog):
+@pytest.fixture
+def records():
+    """What is logged, whatever others have made of the loggers."""
+    found, own = [], logging.getLogger("laconic")
+    handler = logging.Handler(logging.INFO)
+    handler.emit = found.append
+    loggers = [own, *(logging.getLogger(f"laconic.{name}") for name in ("protocol", "deploy.running.outlet"))]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.INFO)
+    own.addHandler(handler)
+    yield found
+    own.removeHandler(handler)
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)
+
+
+def test_a_quarantine_reaches_people_in_every_way(parts, records):
     agent, board, tally, outlet = parts
     driver = Driver(make_pacer(agent, Terms(predictions=0.0)), outlet)
-    with caplog.at_level(logging.INFO):
-        driver.start(0.0)
-        agent._dialogue.quarantine(agent._dialogue.ends["ben"])
-        outlet.do(driver.pacer.actions())
-        outlet.do([Progress(7, ())])
+    driver.start(0.0)
+    agent._dialogue.quarantine(agent._dialogue.ends["ben"])
+    outlet.do(driver.pacer.actions())
+    outlet.do([Progress(7, ())])
     assert ("alert", {"agent": "ann", "event": "quarantined", "time": 12.5, "neighbour": "ben"}) in board.published
-    assert [record.neighbour for record in caplog.records if record.getMessage() == "quarantined"] == ["ben"]
-    (progress,) = [record for record in caplog.records if record.getMessage() == "progress"]
+    assert [record.neighbour for record in records if record.getMessage() == "quarantined"] == ["ben"]
+    (progress,) = [record for record in records if record.getMessage() == "progress"]
     assert progress.alerts == 1
     text = generate_latest(make_registry("ann", tally, lambda: agent.counters)).decode()
     assert 'laconic_alerts_total{agent="ann",event="quarantined"} 1.0' in text
