@@ -100,7 +100,7 @@ class Accounts:
         before = replica.copy()
         if not self.ledger.hear(index, statement.kind, *statement.content):
             return "not finite"
-        if self.ledger.is_too_large(replica):
+        if not replica.dot(replica) <= self.ledger.harmless and self.ledger.is_too_large(replica):
             replica[:] = before
             return "too large"
         if self._digest(index, index, digest_of) != statement.digest:

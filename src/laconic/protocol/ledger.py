@@ -58,6 +58,7 @@ class Ledger:
         self._rho = float(self.dtype.type(rho)) if self.has_duals and isinstance(rho, Real) else None
         self._live: tuple[int, ...] = ()
         self.strained = True  # whether a neighbour may be where following it means to diverge
+        self.harmless = 0.0  # square of a norm that does not have to be looked at: the yardstick only grows
         self._shape = (features.n_inputs,)
         self._squared = type(learner.loss) is Squared
         self._message_bits = learner.channel.message_bits(self.n_features) if learner.channel else 0
@@ -118,6 +119,7 @@ class Ledger:
         Who has no yardstick yet believes anything within the limits of ``wire``.
         """
         own, size = self.row.largest, self.size(model, share)
+        self.harmless = (STRAIN / 2 * own) ** 2
         if not size <= STRAIN / 2 * own:
             self.strained = True
         if not own or size <= REACH * own:

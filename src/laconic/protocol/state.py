@@ -88,7 +88,7 @@ def put_state(dialogue: Dialogue, state: AgentState) -> None:
     row = dialogue.ledger.row
     dialogue.round, dialogue.finished, dialogue.tell_whole = round, finished, tell_whole
     row.largest, row.pull = largest, checked["pull"]
-    dialogue.ledger.strained = True
+    dialogue.ledger.strained, dialogue.ledger.harmless = True, 0.0
     for part in row.parts:
         row.put(part, checked[_place(part)])
     dialogue.ledger.said(0)[:] = checked["said"][0]
