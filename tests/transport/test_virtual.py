@@ -151,6 +151,15 @@ def test_who_crashed_and_came_back_before_it_was_noticed_is_another_process(seed
     assert sum(item == "start" for _, item in seen["bob"]) == 2
 
 
+def test_who_is_back_before_anybody_looks_is_taken_for_the_same_process():
+    wires, seen = make_wires([Crash(3.0, 3.5, "bob", disk=True, noticed=False), Crash(9.0, 9.5, "bob", disk=True)])
+    wires.timeline.run(6.0)
+    assert said(seen["ada"], Connected, Disconnected) == [Connected("bob")]
+    assert said(seen["bob"], Connected, Disconnected) == [Connected("ada"), Connected("ada")]
+    wires.timeline.run(12.0)
+    assert said(seen["ada"], Connected, Disconnected) == [Connected("bob"), Disconnected("bob"), Connected("bob")]
+
+
 def test_a_cut_is_noticed_on_both_sides_unless_it_is_short():
     wires, seen = make_wires([Partition(3.0, 3.1, frozenset({"ada"})), Partition(10.0, 15.0, frozenset({"bob"}))])
     wires.timeline.run(20.0)
@@ -235,10 +244,10 @@ def test_faults_that_overlap_keep_a_host_down_until_the_last_is_over():
 # A network of agents --------------------------------------------------------------------------------------------------
 
 
-def make_network(*faults, clock="lockstep", checkpoint_every=1, n=3, rounds=400):
+def make_network(*faults, n=3, rounds=400, **options):
     X, y = make_stream(rounds, n)
     features = lc.RandomFeatures.gaussian(3, 4, seed=0)
-    learner, options = make_learner("odkla"), {"clock": clock, "checkpoint_every": checkpoint_every}
+    learner, options = make_learner("odkla"), {"checkpoint_every": 1, **options}
     return VirtualNetwork(learner, features, lc.Network.path(n), X, y, faults=faults, **options)
 
 
@@ -279,6 +288,17 @@ def test_a_neighbour_that_is_not_in_the_list_is_none_also_after_a_restart():
     net.run(400, until=12.0)
     assert net.hosts["1"].agent.edges == net.hosts["1"].agent.edges | {"2": "live"}
     assert net.hosts["2"].agent.edges == {"1": "live"}
+
+
+def test_a_sensor_does_not_say_again_what_a_file_does():
+    """All are put back to where they were: from files they learn the same once more, from sensors they go on."""
+    for sensors in (False, True):
+        net = make_network(*(Rollback(6.0, 6.5, str(k), of=3.0) for k in range(3)), sensors=sensors)
+        net.run(400, until=5.9)
+        before = net.taken["1"]
+        net.run(400, until=8.0)
+        assert (net.taken["1"] < before) == (not sensors)
+        assert (net.taken["1"] == net.learned["1"]) == sensors
 
 
 def test_what_all_have_lost_counts_no_more():

@@ -50,7 +50,7 @@ def compare_errors(virtual: VirtualNetwork, learner: Learner, network: Network) 
     features, X, y, test, label = make_data(network.n_agents)
     names, honest = list(virtual.hosts), [name in virtual.honest for name in virtual.hosts]
     kept = np.array([len(virtual.models[name]) for name in names])
-    ends = np.array([virtual.reached(name) - 1 for name in names])  # models are kept as rounds begin
+    ends = np.array([virtual.taken[name] - 1 for name in names])  # models are kept as rounds begin
     # Beyond that nothing is remembered: a round that was moved far ahead costs nothing here.
     first = np.maximum([virtual.since[name] for name in names], ends - (LONGEST - 100))
     ends -= first

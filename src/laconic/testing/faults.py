@@ -52,17 +52,20 @@ def check(schedule: Schedule) -> list[str]:
         seed=schedule.seed,
         checkpoint_every=schedule.checkpoint_every,
         heartbeat=6,
+        sensors=schedule.sensors or None,
     )
     liars = {fault: Liar(fault.way, schedule.seed) for fault in schedule.faults if isinstance(fault, Hostile)}
     virtual.wires.lie = lambda fault, host, to, data: liars[fault](host.agent, to, data)
     tolerance = _AMONG_HOSTILE if liars else _TOLERANCE
     virtual.run(LONGEST - AFTERWARDS[-1] - 1, until=HEALED)
-    healed = max(virtual.reached(name) for name in virtual.hosts)
+    healed = dict(virtual.learned)
     for afterwards in AFTERWARDS:
-        target = healed + afterwards
-        virtual.run(target, limit=_LIMIT)
-        if not virtual.settled(target):
-            return [_stuck(virtual, target)]
+        # In lockstep who is behind jumps to where the others are, and has not learned meanwhile.
+        while (learned := min(virtual.learned[name] - healed[name] for name in virtual.honest)) < afterwards:
+            target = max(virtual.reached(name) for name in virtual.honest) + afterwards - learned
+            virtual.run(target, limit=_LIMIT)
+            if not virtual.settled(target):
+                return [_stuck(virtual, target)]
         for host in virtual.honest.values():
             host.agent.end_round()
         violations = list(look_at_agents({name: host.agent for name, host in virtual.honest.items()}))

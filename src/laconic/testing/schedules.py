@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -64,17 +64,19 @@ class Schedule:
     clock: str
     checkpoint_every: int
     faults: tuple[Fault, ...]
+    sensors: bool = False
 
     def __str__(self) -> str:
         edges = " ".join(f"{i}-{j}" for i, j in self.network.edges)
         faults = "".join(f"\n    {_describe(fault)}" for fault in self.faults) or "\n    (no faults)"
-        about = f"{self.learner}, {self.clock}, checkpoint every {self.checkpoint_every}"
+        samples = "sensors" if self.sensors or self.clock == "slotted" else "files"
+        about = f"{self.learner}, {self.clock}, {samples}, checkpoint every {self.checkpoint_every}"
         return f"seed {self.seed}: {self.network.n_agents} agents ({edges}), {about}{faults}"
 
     @property
     def harmless(self) -> bool:
         """Whether all messages reach their destination in the end and nobody forgets: lockstep then is exact."""
-        if any(isinstance(f, (Rollback, Twice, Unlisted, Jump, Hostile)) for f in self.faults):
+        if self.sensors or any(isinstance(f, (Rollback, Twice, Unlisted, Jump, Hostile)) for f in self.faults):
             return False
         crashes = [f for f in self.faults if isinstance(f, (Crash, Interrupt))]
         forgets = any(not f.disk or self.checkpoint_every > 1 for f in crashes)
@@ -153,7 +155,10 @@ class Draw:
 
 
 def _crash(d: Draw) -> Crash:
-    return Crash(*d.span(), d.host(), d.chance(0.5))
+    start, stop = d.span()
+    if d.chance(0.3):
+        return Crash(start, min(stop, start + d.number(0.1, 1.5)), d.host(), d.chance(0.7), noticed=False)
+    return Crash(start, stop, d.host(), d.chance(0.5))
 
 
 def _double(d: Draw) -> tuple[Fault, ...]:
@@ -287,7 +292,7 @@ def draw_schedule(seed: int, kinds: Iterable[str] = ()) -> Schedule:
     faults = tuple(fault for kind in drawn for fault in KINDS[kind](draw))
     hostile = [fault for fault in faults if isinstance(fault, Hostile)]
     faults = tuple(fault for fault in faults if fault not in hostile[1:])  # of one enemy the others are to be safe
-    return Schedule(
+    schedule = Schedule(
         seed,
         network,
         learner=str(random.choice(list(LEARNERS))),
@@ -295,3 +300,4 @@ def draw_schedule(seed: int, kinds: Iterable[str] = ()) -> Schedule:
         checkpoint_every=int(random.choice([1, 5])),
         faults=faults,
     )
+    return replace(schedule, sensors=not schedule.harmless and draw.chance(0.5))

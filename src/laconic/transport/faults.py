@@ -74,10 +74,11 @@ class Replay(Fault):
 @final
 @dataclass(frozen=True)
 class Crash(Fault):
-    """A host dies, and comes back at ``stop`` with its disk or without."""
+    """A host dies, and comes back at ``stop`` with its disk or without; it may be so quick that nobody notices."""
 
     host: str
     disk: bool
+    noticed: bool = True
 
 
 @final

@@ -98,11 +98,12 @@ class Host:
             (f.start, f.stop, 1 / f.factor) for f in faults if isinstance(f, Slow) and f.host == name
         )
         self.alive, self.starts = False, 0
+        self.seen_as = 0  # the process that others take it for: another after each crash that they notice
         self._down = 0  # faults that hold it down
         self.unlisted: set[str] = set()  # neighbours that its settings do not know, for the time being
         self.news: list[Event] = []
         self.published: list[tuple[str, bytes]] = []
-        self._seen: dict[str, int] = {}  # neighbours that are noticed to be there, and which of their starts it was
+        self._seen: dict[str, int] = {}  # neighbours that are noticed to be there, and as which process
         self._now = 0.0
         self._busy_until = 0.0
         self._next = math.inf  # when the next turn is
@@ -131,17 +132,19 @@ class Host:
             self.wires.change(self.name)
             self._arrange(False)
 
-    def crash(self) -> None:
+    def crash(self, noticed: bool = True) -> None:
         """Lose everything but the disk."""
         self.alive = False
         self.starts += 1
-        self.wires.change(self.name)
+        if noticed:
+            self.seen_as += 1
+            self.wires.change(self.name)
 
-    def go_down(self) -> None:
+    def go_down(self, noticed: bool = True) -> None:
         """Crash, and stay down until whoever asked for it has it ``come_up``; who is down already stays so."""
         self._down += 1
         if self.alive:
-            self.crash()
+            self.crash(noticed)
 
     def take_over(self, other: Host) -> None:
         """Be the only process of a name, in the place of one that is stopped for good."""
@@ -188,7 +191,7 @@ class Host:
         if starts != self.starts or not self.alive:
             return
         before, there = self._seen.get(other), self.wires.reachable(other, self.name)
-        now = self.wires.hosts[other].starts if there else None
+        now = self.wires.hosts[other].seen_as if there else None
         if before is not None and before != now:
             del self._seen[other]
             self.deliver(Disconnected(other))

@@ -16,8 +16,8 @@ def arrange(fault: Fault, wires: Wires) -> None:
     """Let a fault begin and end when it is due. What only concerns messages and clocks is asked for where they are."""
     at = wires.timeline.at
     match fault:
-        case Crash(start, stop, name, disk):
-            at(start, _go_down, wires, name, None if disk else "wipe", 0.0)
+        case Crash(start, stop, name, disk, noticed):
+            at(start, _go_down, wires, name, None if disk else "wipe", 0.0, noticed)
             at(stop, come_up, wires, name)
         case Rollback(start, stop, name, of):
             at(start, _go_down, wires, name, "roll back", of)
@@ -37,9 +37,9 @@ def arrange(fault: Fault, wires: Wires) -> None:
             at(stop, _stop_one, wires, name, first)
 
 
-def _go_down(wires: Wires, name: str, disk: str | None, of: float) -> None:
+def _go_down(wires: Wires, name: str, disk: str | None, of: float, noticed: bool = True) -> None:
     host = wires.hosts[name]
-    host.go_down()
+    host.go_down(noticed)
     if disk == "wipe":
         host.wipe()
     elif disk is not None:

@@ -93,8 +93,8 @@ class Learning:
             pacer.handle_timer(now)
         agent = pacer.agent
         # On slots everybody has rounds of its own: who is there first goes on, so that the others hear it.
-        t = network.taken[agent.name] if network.slotted else agent.round
-        had_round = pacer.wants_sample and (not network.resting if network.slotted else t < network.target)
+        t = network.taken[agent.name] if network.sensors else agent.round
+        had_round = pacer.wants_sample and (not network.resting if network.slotted else agent.round < network.target)
         if had_round:
             counts = network.hosts[agent.name].program is self  # and is no second one of that name
             network.taken[agent.name] = t + counts
@@ -106,6 +106,7 @@ class Learning:
             if pacer.failure is not None:
                 raise pacer.failure
             if info is not None and counts:
+                network.learned[agent.name] += 1
                 network.predicted[agent.name][t] = info.prediction
         self._do()
         return had_round
@@ -131,8 +132,7 @@ class VirtualNetwork:
     learner, features, network
         As for ``lc.simulate``.
     X, y : arrays (T, N, d), (T, N)
-        The streams. In lockstep round t of agent i learns from ``X[t-1, i]``, whenever that round comes; on slots a
-        round takes the sample that comes next, as from a sensor. After the last one comes the first again.
+        The streams. After the last sample comes the first again.
     clock : "lockstep" or "slotted"
     faults : iterable of Fault
     seed : int
@@ -141,11 +141,16 @@ class VirtualNetwork:
         Rounds between two writings to disk; 1 loses nothing in a crash.
     heartbeat : int
         Of the agents, on slots.
+    sensors : bool, optional
+        Whether a round takes the sample that comes next, as from a sensor: so it is on slots. In lockstep round t of
+        agent i learns from ``X[t-1, i]``, whenever that round comes, as from a file.
 
     Attributes
     ----------
     taken : dict
         How many samples each agent has taken; in lockstep, up to which one.
+    learned : dict
+        How many rounds each agent has learned in; in lockstep it may have jumped over others.
     since : dict
         How many of them nobody can remember, since all agents have lost all they had.
     models : dict
@@ -179,9 +184,11 @@ class VirtualNetwork:
         seed: int = 0,
         checkpoint_every: int = 5,
         heartbeat: int = 10,
+        sensors: bool | None = None,
     ) -> None:
         self.X, self.y, self.target = X, y, 0
         self.slotted = clock == "slotted"
+        self.sensors = self.slotted if sensors is None else sensors
         self._disks: dict[Host, Disk] = {}
         self.wires = Wires(faults, seed)
         self.hosts = self.wires.hosts
@@ -191,6 +198,7 @@ class VirtualNetwork:
         names = network.names
         self.predicted: dict[str, dict[int, float]] = {name: {} for name in names}
         self.taken, self.since = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
+        self.learned = dict.fromkeys(names, 0)
         self.models: dict[str, deque[Array]] = {name: deque(maxlen=KEPT) for name in names}
         random = np.random.default_rng((seed, 1))  # a run is to be repeated to the bit, tags included
         options: dict[str, Any] = {"n_agents": network.n_agents, "clock": clock, "heartbeat": heartbeat}
@@ -214,7 +222,7 @@ class VirtualNetwork:
         def wipe() -> None:
             disk.wipe()
             if not any(host.alive or self._disks[host].content for host in self.hosts.values()):
-                self.since = dict(self.taken) if self.slotted else dict.fromkeys(self.taken, 0)
+                self.since = dict(self.taken) if self.sensors else dict.fromkeys(self.taken, 0)
 
         host = Host(self.wires, name, others, self._boot, wipe, self._work, disk.put_back)
         self._disks[host] = disk
