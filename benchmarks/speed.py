@@ -113,6 +113,20 @@ def against_others(rows: list[Row], features: lc.RandomFeatures, network: lc.Net
     rows.append(Row("RBFSampler + SGDRegressor / ODKLA", each / own, "x", 500, False, note))
 
 
+def waves_against_least_squares(rows: list[Row]) -> None:
+    """WaveRLS, waves included, against each agent's least squares alone, on the shape of the paper's Air quality set."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(1464, 5, 13))
+    y = np.sin(3 * X[..., 0]) + X[..., 1] + 0.1 * rng.standard_normal(X.shape[:2])
+    features, network = lc.RandomFeatures.gaussian(13, L, bandwidth=1.0, seed=0), lc.Network.random(5, p=0.5, seed=1)
+    alone, waves = take_turns(
+        lambda: lc.offline.recursive_least_squares(features, X, y, centralised=False),
+        lambda: lc.simulate(lc.WaveRLS(), features, network, X, y),
+    )
+    note = f"{waves / y.size * 1e6:.1f} us against {alone / y.size * 1e6:.1f} us a sample"
+    rows.append(Row("WaveRLS / local recursive least squares", waves / alone, "x", 2.2, True, note))
+
+
 def scaling(rows: list[Row], features: lc.RandomFeatures, network: lc.Network) -> None:
     lengths = (1_000, 10_000, 100_000)
     X, y = stream(lengths[-1], N)
@@ -222,6 +236,7 @@ def main() -> None:
     stages: list[tuple[str, Callable[[], None]]] = [
         ("against the matrix product", lambda: against_the_product(rows, features, network)),
         ("against NumPy and scikit-learn", lambda: against_others(rows, features, network)),
+        ("waves", lambda: waves_against_least_squares(rows)),
         ("scaling", lambda: scaling(rows, features, network)),
         ("one sample at a time", lambda: one_sample(rows)),
         ("starting", lambda: starting(rows)),

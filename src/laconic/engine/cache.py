@@ -27,6 +27,7 @@ SOURCES = (
     "single",
     "steps",
     "vectors",
+    "wave_describing",
     "wave_kernels",
     "wave_rounds",
 )

@@ -8,63 +8,13 @@ import numpy as np
 from scipy.linalg import lapack
 
 from laconic._validate import Array
-from laconic.engine import wave_kernels
+from laconic.engine import wave_describing, wave_kernels
+from laconic.engine.compiled import aligned
 from laconic.waves import Arithmetic
-from laconic.waves.codes import Reader, Writer
-from laconic.waves.message import Said, Term, decode, encode, on_grid
+from laconic.waves.message import HEADER_BYTES, MOST_TERMS, Said, Term, from_header, header, on_grid
 
+_LONGEST_CODE = 84  # bits
 _KEPT = 4  # factors whose inverses are kept: those of the wave under way
-
-
-class Bits(Writer):
-    """Collects bits as entries of an array."""
-
-    def __init__(self, n_features: int, n_terms: int) -> None:
-        super().__init__()
-        # No code is longer than 2 * 42 bits.
-        self._bits = np.empty(128 + (n_terms + 1) * (16 + 84 * n_features), dtype=np.uint8)
-        self._end = 0
-
-    def vector(self, codes: Array) -> None:
-        """A vector of integers, in the cheapest order."""
-        before = np.frombuffer("".join(self._parts).encode(), dtype=np.uint8)
-        self._bits[self._end : self._end + len(before)] = before - ord("0")
-        self._parts.clear()
-        self._end = wave_kernels.write_vector(codes, self._bits, self._end + len(before))
-
-    def data(self) -> tuple[bytes, int]:
-        """All bits as bytes, and how many they are without those that fill the last byte."""
-        return np.packbits(self._bits[: self._end]).tobytes(), self._end
-
-
-class BitReader(Reader):
-    """Reads bits that are entries of an array."""
-
-    def __init__(self, data: bytes) -> None:
-        self._bits = np.unpackbits(np.frombuffer(data, dtype=np.uint8)).astype(np.int64)
-        self._at = 0
-
-    def number(self, width: int) -> int:
-        """A number of a fixed width."""
-        start, self._at = self._at, self._at + width
-        if self._at > len(self._bits):
-            raise ValueError("the message ends too early")
-        return int("".join(map(str, self._bits[start : self._at].tolist())), 2)
-
-    def vector(self, length: int) -> Array:
-        """A vector of so many integers."""
-        codes = np.empty(length, dtype=np.int64)
-        self._at = wave_kernels.read_vector(self._bits, self._at, codes)
-        if self._at < 0:
-            raise ValueError("the message ends too early, or holds a number beyond all bounds")
-        return codes
-
-    def finish(self) -> int:
-        """How many bits there were; what is left may only be the filling of the last byte."""
-        rest = self._bits[self._at :]
-        if len(rest) > 7 or rest.any():
-            raise ValueError("the message is followed by something else")
-        return self._at
 
 
 class CompiledArithmetic(Arithmetic):
@@ -72,6 +22,7 @@ class CompiledArithmetic(Arithmetic):
 
     def __init__(self) -> None:
         self._inverses: dict[int, tuple[Array, Array]] = {}
+        self._room: Array | None = None
 
     def cholesky(self, matrix: Array, least: float) -> tuple[Array, bool]:
         """Lower L with L L' = ``matrix``, a pivot under ``least`` raised to it; and whether one was."""
@@ -102,11 +53,31 @@ class CompiledArithmetic(Arithmetic):
 
     def encode(self, said: Said) -> tuple[bytes, int]:
         """A message as bytes, and its length in bits."""
-        return encode(said, Bits(len(said.codes), len(said.terms)))
+        n_terms, n = len(said.terms), len(said.codes)
+        rows = np.empty((n_terms + 1, n + 2), dtype=np.int64)
+        for row, term in zip(rows, said.terms, strict=False):
+            row[0], row[1], row[2:] = term.sign, term.step, term.codes
+        rows[n_terms, 0] = -1 if said.lift is None else said.lift
+        rows[n_terms, 1], rows[n_terms, 2:] = said.step, said.codes
+        bits = np.empty(16 + (n_terms + 1) * (16 + _LONGEST_CODE * n), dtype=np.uint8)
+        end = wave_kernels.write_body(rows, bits)
+        return header(said) + np.packbits(bits[:end]).tobytes(), 8 * HEADER_BYTES + end
 
     def decode(self, data: bytes, n_features: int, *, down: bool) -> tuple[Said, int]:
         """What a message says, and its length in bits; ValueError if it is none."""
-        return decode(data, n_features, down=down, reader=BitReader(data))
+        said = from_header(data)
+        bits = np.unpackbits(np.frombuffer(data, dtype=np.uint8, offset=HEADER_BYTES))
+        # Every term takes 13 bits and one for each feature at least.
+        rows = np.empty((min(MOST_TERMS, len(bits) // (13 + n_features)) + 1, n_features + 2), dtype=np.int64)
+        n_terms, end = wave_kernels.read_body(bits, down and said.flag, rows)
+        if n_terms < 0:
+            raise ValueError(
+                "the message ends too early, holds a number beyond all bounds, or is followed by something else"
+            )
+        terms = tuple(Term(int(row[0]), int(row[1]), row[2:]) for row in rows[:n_terms])
+        last = rows[n_terms]
+        lift = int(last[0]) if down and said.flag else None
+        return said._replace(terms=terms, step=int(last[1]), codes=last[2:], lift=lift), 8 * HEADER_BYTES + end
 
     # What a sender alone decides ----------------------------------------------------------------------------------
 
@@ -124,8 +95,7 @@ class CompiledArithmetic(Arithmetic):
     def whitened(self, lower: Array, symmetric: Array) -> Array:
         """L^-1 X L'^-1."""
         inverse = self._inverse(lower)
-        whole = inverse @ symmetric @ inverse.T
-        return 0.5 * (whole + whole.T)
+        return np.asarray(inverse @ symmetric @ inverse.T)  # of which one half will be read
 
     def forward(self, lower: Array, vector: Array) -> Array:
         """L^-1 x."""
@@ -142,22 +112,13 @@ class CompiledArithmetic(Arithmetic):
         test.flat[:: len(test) + 1] -= least
         return bool(lapack.dpotrf(test.T, lower=1, overwrite_a=1, clean=0)[1] == 0)
 
-    def beyond(self, symmetric: Array, tolerance: float) -> tuple[Array, Array]:
-        """The eigenvalues of magnitude larger than ``tolerance``, and their eigenvectors as columns."""
-        size = len(symmetric)
-        values, vectors = [], []
-        for sign in (-1.0, 1.0):
-            # tol I - M has a Cholesky factor unless some eigenvalue of M is larger; that is ten times sooner known.
-            if self.above(-sign * symmetric, -tolerance):
-                continue
-            largest = float(np.abs(symmetric).sum(axis=1).max()) + tolerance
-            found, basis, n, _, info = lapack.dsyevr(
-                (sign * symmetric).T, range="V", vl=tolerance, vu=largest, abstol=0.0, overwrite_a=1
-            )
-            if info:
-                return super().beyond(symmetric, tolerance)
-            values.append(sign * found[:n])
-            vectors.append(basis[:, :n])
-        if not values:
-            return np.zeros(0), np.zeros((size, 0))
-        return np.concatenate(values), np.concatenate(vectors, axis=1)
+    def describe(self, matrix: Array, tolerance: float, nu: float, most: int, positive: bool = False) -> list[Term]:
+        """Terms whose sum is ``matrix`` but for what is small."""
+        n = len(matrix)
+        if self._room is None or len(self._room) != -(-n // 4) * 4:
+            self._room = aligned(-(-n // 4) * 4, n, np.float64)
+        rest = self._room
+        rest[:n, :n] = matrix
+        signs, steps, codes = np.empty(most), np.empty(most, dtype=np.int64), np.empty((most, n), dtype=np.int64)
+        found = wave_describing.describe(rest, tolerance, nu, most, positive, signs, steps, codes)
+        return [Term(int(signs[k]), int(steps[k]), codes[k]) for k in range(found)]

@@ -94,26 +94,26 @@ class BlockOwn(Own):
 
     @property
     def information(self) -> Array:  # type: ignore[override]
-        """A."""
+        """A = sum s phi phi' of all samples so far."""
         self._add()
         n = self._block.n_features
         return self._information[:n, :n]
 
     @property
     def moments(self) -> Array:  # type: ignore[override]
-        """b."""
+        """b = sum s z phi."""
         self._add()
         return self._moments[0, : self._block.n_features]
 
     @property
     def square(self) -> float:  # type: ignore[override]
-        """c."""
+        """c = sum s z^2."""
         self._add()
         return float(self._numbers[0])
 
     @property
     def count(self) -> float:  # type: ignore[override]
-        """m."""
+        """m, the number of labels."""
         self._add()
         return float(self._numbers[1])
 
@@ -185,7 +185,7 @@ class CompiledWaving(Waving):
     def make_nodes(self) -> list[Node]:
         """A node for each place, over the arrays of one block; what everybody knows they share."""
         rule, arithmetic, n = self.learner.rule(), CompiledArithmetic(), self.features.n_features
-        self._block = Block(self.network.n_agents, n)
+        self._block, self._forgetting = Block(self.network.n_agents, n), rule.forgetting
         self._loss = steps.LOSSES[str(self.learner.loss.kernel)]
         common = Common.first(rule, arithmetic, n)
         return [
@@ -242,7 +242,7 @@ class CompiledWaving(Waving):
             first,
             stop,
             self._loss,
-            self.learner.rule().forgetting,
+            self._forgetting,
             block.weights,
             block.spread,
             block.theta,

@@ -118,7 +118,7 @@ def read_vector(bits, at, codes):
     """Read what ``write_vector`` wrote; returns where it ends, or -1 if bits are missing or mean nothing."""
     if at + 3 > len(bits):
         return -1
-    order = bits[at] << 2 | bits[at + 1] << 1 | bits[at + 2]
+    order = np.int64(bits[at]) << 2 | np.int64(bits[at + 1]) << 1 | np.int64(bits[at + 2])
     at += 3
     for k in range(len(codes)):
         zeros = 0
@@ -130,11 +130,78 @@ def read_vector(bits, at, codes):
             return -1
         shifted = 0
         for _ in range(digits):
-            shifted = shifted << 1 | bits[at]
+            shifted = shifted << 1 | np.int64(bits[at])
             at += 1
         u = shifted - (1 << order)
         codes[k] = (u + 1) >> 1 if u & 1 else -(u >> 1)
     return at
+
+
+@entry
+def write_body(rows, bits):
+    """A row a term, (sign, step, codes), then (lift or -1, step, codes) of the vector; returns where the bits end."""
+    at, n_terms = 0, rows.shape[0] - 1
+    for k in range(n_terms):
+        bits[at], bits[at + 1] = 1, 1 if rows[k, 0] > 0 else 0
+        at = write_byte(rows[k, 1], bits, at + 2)
+        at = write_vector(rows[k, 2:], bits, at)
+    bits[at] = 0
+    at += 1
+    if rows[n_terms, 0] >= 0:
+        at = write_byte(rows[n_terms, 0], bits, at)
+    return write_vector(rows[n_terms, 2:], bits, write_byte(rows[n_terms, 1], bits, at))
+
+
+@entry
+def read_body(bits, lifted, rows):
+    """Read what ``write_body`` wrote: how many terms, or -1 if it is nothing of the kind, and where the bits end."""
+    at = n_terms = 0
+    while True:
+        if at >= len(bits):
+            return -1, 0
+        more = bits[at] == 1
+        at += 1
+        if not more:
+            break
+        if n_terms + 1 >= rows.shape[0] or at + 9 > len(bits):
+            return -1, 0
+        rows[n_terms, 0] = 1 if bits[at] else -1
+        rows[n_terms, 1] = read_byte(bits, at + 1)
+        at = read_vector(bits, at + 9, rows[n_terms, 2:])
+        if at < 0:
+            return -1, 0
+        n_terms += 1
+    if at + (16 if lifted else 8) > len(bits):
+        return -1, 0
+    if lifted:
+        rows[n_terms, 0] = read_byte(bits, at)
+        at += 8
+    rows[n_terms, 1] = read_byte(bits, at)
+    at = read_vector(bits, at + 8, rows[n_terms, 2:])
+    if at < 0 or len(bits) - at > 7:
+        return -1, 0
+    for k in range(at, len(bits)):
+        if bits[k]:
+            return -1, 0
+    return n_terms, at
+
+
+@entry
+def write_byte(value, bits, at):
+    """Eight bits, the highest first; returns where they end."""
+    for shift in range(7, -1, -1):
+        bits[at] = value >> shift & 1
+        at += 1
+    return at
+
+
+@entry
+def read_byte(bits, at):
+    """The number of eight bits."""
+    value = 0
+    for k in range(at, at + 8):
+        value = value << 1 | np.int64(bits[k])
+    return value
 
 
 @entry

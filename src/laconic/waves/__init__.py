@@ -11,8 +11,9 @@ The files, from the ground up:
     rule         parameters; when waves start, and how much they carry
     codes        whole numbers as bits
     message      what is said, as bytes and back
-    arithmetic   what two agents must share, in one written order
-    describing   what a sender chooses to say of a matrix
+    terms        what a sender chooses to say of a matrix
+    arithmetic   what two agents must share, in one written order; and a sender's own, which compiled code replaces
+    describing   what the root chooses to say
     common       what everybody knows: C, theta, d, e
     own          an agent's own data and model: A, b, c, m; P, w
     node         one agent, whole: samples, times and bytes in; predictions and bytes out

@@ -12,6 +12,7 @@ import numpy as np
 
 from laconic._validate import Array
 from laconic.waves.message import Said, Term, decode, encode, on_grid
+from laconic.waves.terms import describe
 
 
 class Arithmetic:
@@ -20,7 +21,7 @@ class Arithmetic:
     def thickened(self, information: Array, n: float, thick: float) -> Array:
         """n C + thick I."""
         total = n * information
-        total[np.diag_indices_from(total)] += thick
+        total.flat[:: len(total) + 1] += thick
         return total
 
     def cholesky(self, matrix: Array, least: float) -> tuple[Array, bool]:
@@ -93,11 +94,9 @@ class Arithmetic:
         product = rows.T @ rows
         return 0.5 * (product + product.T)
 
-    def beyond(self, symmetric: Array, tolerance: float) -> tuple[Array, Array]:
-        """The eigenvalues of magnitude larger than ``tolerance``, and their eigenvectors as columns."""
-        values, vectors = np.linalg.eigh(symmetric)
-        wanted = np.abs(values) > tolerance
-        return values[wanted], vectors[:, wanted]
+    def describe(self, matrix: Array, tolerance: float, nu: float, most: int, positive: bool = False) -> list[Term]:
+        """Terms whose sum is ``matrix`` but for what is small."""
+        return describe(matrix, tolerance, nu, most, positive)
 
     def above(self, symmetric: Array, least: float) -> bool:
         """Whether all eigenvalues are larger than ``least``: whether what is left of it has a Cholesky factor."""

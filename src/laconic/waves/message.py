@@ -22,7 +22,9 @@ from laconic.waves.codes import Reader, Writer
 SWEEP = 0  # the wave number of a sweep; waves count from 1
 _WAVES = 2**15 - 1
 _FOURTHS = (1.0, 1.189207115002721, 1.4142135623730951, 1.681792830507429)  # 2^(k/4)
-_MOST_TERMS = 4096
+HEADER_BYTES = 10
+MOST_TERMS = 4096
+_LARGEST = 3e38  # that a float32 can hold
 
 
 class Term(NamedTuple):
@@ -74,9 +76,8 @@ def on_grid(step: int) -> float:
 
 def bfloat16(value: float) -> int:
     """The upper half of the float32 of a number that is at least 0, rounded to the nearest, to the even one of two."""
-    with np.errstate(over="ignore"):
-        (bits,) = struct.unpack(">I", struct.pack(">f", np.float32(value)))
-    return int(min(0x7F7F, (bits + 0x7FFF + (bits >> 16 & 1)) >> 16))
+    (bits,) = struct.unpack(">I", struct.pack(">f", min(value, _LARGEST)))
+    return min(0x7F7F, int(bits + 0x7FFF + (bits >> 16 & 1)) >> 16)
 
 
 def from_bfloat16(bits: int) -> float:
@@ -101,14 +102,26 @@ def wave_of(data: bytes) -> int:
     return int.from_bytes(data[:2], "big") >> 1
 
 
-def encode(said: Said, writer: Writer | None = None) -> tuple[bytes, int]:
+def header(said: Said) -> bytes:
+    """The first 80 bits."""
+    first = said.wave << 1 | said.flag
+    return struct.pack(">HfHH", first, min(said.n, _LARGEST), bfloat16(said.q), bfloat16(said.v))
+
+
+def from_header(data: bytes) -> Said:
+    """What the first 80 bits say; the rest is empty. ValueError if they are no header."""
+    if len(data) < HEADER_BYTES:
+        raise ValueError("the message ends too early")
+    wave, n, q, v = struct.unpack(">HfHH", data[:HEADER_BYTES])
+    said = Said(wave >> 1, bool(wave & 1), n, from_bfloat16(q), from_bfloat16(v), (), 0, np.zeros(0, dtype=np.int64))
+    if not all(math.isfinite(number) and number >= 0 for number in said[2:5]):
+        raise ValueError("the message's numbers are not finite, or negative")
+    return said
+
+
+def encode(said: Said) -> tuple[bytes, int]:
     """A message as bytes, and its length in bits."""
-    writer = Writer() if writer is None else writer
-    writer.number(said.wave, 15)
-    writer.number(said.flag, 1)
-    writer.number(int.from_bytes(struct.pack(">f", said.n), "big"), 32)
-    writer.number(bfloat16(said.q), 16)
-    writer.number(bfloat16(said.v), 16)
+    writer = Writer()
     for term in said.terms:
         writer.number(1, 1)
         writer.number(term.sign > 0, 1)
@@ -119,24 +132,21 @@ def encode(said: Said, writer: Writer | None = None) -> tuple[bytes, int]:
         writer.number(said.lift, 8)
     writer.number(said.step, 8)
     writer.vector(said.codes)
-    return writer.data()
+    body, bits = writer.data()
+    return header(said) + body, 8 * HEADER_BYTES + bits
 
 
-def decode(data: bytes, n_features: int, *, down: bool, reader: Reader | None = None) -> tuple[Said, int]:
+def decode(data: bytes, n_features: int, *, down: bool) -> tuple[Said, int]:
     """What ``encode`` was told, and the length in bits; ValueError for anything else."""
-    reader = Reader(data) if reader is None else reader
-    wave, flag = reader.number(15), bool(reader.number(1))
-    n = float(struct.unpack(">f", reader.number(32).to_bytes(4, "big"))[0])
-    q, v = from_bfloat16(reader.number(16)), from_bfloat16(reader.number(16))
-    if not (math.isfinite(n) and math.isfinite(q) and math.isfinite(v) and n >= 0 and q >= 0 and v >= 0):
-        raise ValueError("the message's numbers are not finite, or negative")
+    said, reader = from_header(data), Reader(data[HEADER_BYTES:])
     terms: list[Term] = []
     while reader.number(1):
-        if len(terms) == _MOST_TERMS:
+        if len(terms) == MOST_TERMS:
             raise ValueError("the message has more terms than a matrix could need")
         sign = 1 if reader.number(1) else -1
         terms.append(Term(sign, reader.number(8), reader.vector(n_features)))
-    lift = reader.number(8) if down and flag else None
+    lift = reader.number(8) if down and said.flag else None
     step = reader.number(8)
     codes = reader.vector(n_features)
-    return Said(wave, flag, n, q, v, tuple(terms), step, codes, lift), reader.finish()
+    bits = 8 * HEADER_BYTES + reader.finish()
+    return said._replace(terms=tuple(terms), step=step, codes=codes, lift=lift), bits

@@ -12,10 +12,11 @@ import numpy as np
 
 from laconic._validate import Array
 from laconic.waves.common import Common, Following
-from laconic.waves.describing import describe, describe_change, lift_low, quantized
+from laconic.waves.describing import describe_change, lift_low
 from laconic.waves.message import SWEEP, Said, brief, numbered, wave_of
 from laconic.waves.own import Own
 from laconic.waves.rule import SWEEP_HEIGHT, Rule
+from laconic.waves.terms import quantized
 from laconic.waves.tree import Place
 
 _LEAST_SQUARE = 1e-12
@@ -98,6 +99,7 @@ class Node:
         self.above: Above | None = None
         self.pending: Said | None = None
         self.relay: Message | None = None
+        self._carried = (0, 0.0)
 
     @property
     def weights(self) -> Array:
@@ -180,7 +182,9 @@ class Node:
     @property
     def carried(self) -> float:
         """n^ of the wave that is due or under way."""
-        return self.rule.carried(self.start, self.place.census)
+        if self._carried[0] != self.start:
+            self._carried = (self.start, self.rule.carried(self.start, self.place.census))
+        return self._carried[1]
 
     def gather(self) -> Sum:
         """Step 1 of *Up*: own data, and of the children all for n and S, those heard in this wave for r, q and v."""
@@ -224,7 +228,7 @@ class Node:
         lower, _ = self.common.whitener(carried)
         change = self.arithmetic.whitened(lower, total.information - total.n * base)
         nu = rule.fineness(self.n_features)
-        terms = describe(self.arithmetic, change, tau * rule.kappa * sigma, nu, rule.most) if total.n > 0 else []
+        terms = self.arithmetic.describe(change, tau * rule.kappa * sigma, nu, rule.most) if total.n > 0 else []
         vector = self.arithmetic.forward(lower, total.moments)
         step, codes = quantized(vector, rule.delta * sigma * _root_mean(total))
         said = Said(wave, False, total.n, brief(total.square), brief(total.bend), tuple(terms), step, codes)

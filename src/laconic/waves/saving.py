@@ -7,6 +7,7 @@ in the rows of a whole tree it is kept once, with the child.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 import numpy as np
 
@@ -17,9 +18,16 @@ from laconic.waves.node import Above, Link, Message, Node, Told
 _NOBODY = -1.0  # the n of a link that there is not
 
 
+@cache
+def _triangle(size: int) -> Array:
+    """Where the lower triangle is in a matrix that is laid out row by row."""
+    rows, columns = np.tril_indices(size)
+    return np.asarray(rows * size + columns)
+
+
 def packed(matrix: Array) -> Array:
     """The lower triangle of a symmetric matrix, row by row."""
-    return matrix[np.tril_indices(len(matrix))]
+    return np.asarray(matrix.ravel()[_triangle(len(matrix))])
 
 
 def unpacked(triangle: Array) -> Array:
