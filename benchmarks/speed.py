@@ -114,7 +114,7 @@ def against_others(rows: list[Row], features: lc.RandomFeatures, network: lc.Net
 
 
 def waves_against_least_squares(rows: list[Row]) -> None:
-    """WaveRLS, waves included, against each agent's least squares alone, on the shape of the paper's Air quality set."""
+    """WaveRLS, waves included, against least squares of each agent alone, on the shape of the paper's Air quality."""
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(1464, 5, 13))
     y = np.sin(3 * X[..., 0]) + X[..., 1] + 0.1 * rng.standard_normal(X.shape[:2])
