@@ -6,6 +6,7 @@ A node knows its rule and its place in the tree, and nothing of simulators, sock
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -34,10 +35,15 @@ class Message(NamedTuple):
 
 
 class Link(NamedTuple):
-    """What a child and its parent both know of the child's subtree, equal to the bit: U_i and n_i."""
+    """What a child and its parent both know of the child's subtree, equal to the bit: U_i and n_i.
+
+    ``number`` counts them. A message says by one bit whether the one that it builds on is even: a parent whose
+    acknowledgement was lost has one more than its child knows of, and keeps the one before for that.
+    """
 
     information: Array
     n: float
+    number: int = 1
 
 
 class Told(NamedTuple):
@@ -81,8 +87,12 @@ class Node:
         The number of the wave that is due or under way, from 1, and when it starts, in finished rounds.
     link : Link or None
         U_i and n_i, as its parent has them.
-    links : dict
-        Those of its children.
+    links, links_before : dict
+        Those of its children, and the ones before.
+    log : list of bytes
+        The messages down that it has applied, verbatim, that of wave 1 first: for children that missed them.
+    confirmed : dict
+        Up to which wave each child is known to have them.
     trust : float
         Of the root: how much more a step is damped than the information alone would ask for.
     """
@@ -94,6 +104,9 @@ class Node:
         self.adopted = 0
         self.link: Link | None = None
         self.links: dict[int, Link] = {}
+        self.links_before: dict[int, Link | None] = {}
+        self.log: list[bytes] = []
+        self.confirmed = dict.fromkeys(place.children, 0)
         self.told: Told | None = None
         self.heard: dict[int, Told] = {}
         self.above: Above | None = None
@@ -113,23 +126,42 @@ class Node:
     # Messages in --------------------------------------------------------------------------------------------------
 
     def receive(self, sender: int, data: bytes) -> bool:
-        """Take in a message; False if it is of another wave. ValueError if it is no message."""
+        """Take in a message; False if it is of no use here, as one of another wave. ValueError if it is no message.
+
+        What is True is to be acknowledged, again if it comes again.
+        """
         down = sender == self.place.parent
         if not down and sender not in self.place.children:
             raise ValueError(f"agent {self.place.agent} has no neighbour {sender} in the tree")
         wave = wave_of(data)
         if down and wave == SWEEP:
             return self._hear_sweep(self.arithmetic.decode(data, self.n_features, down=False)[0])
+        if down:
+            return data in self.log[-2:] or self.catch_up([data])
         if wave != numbered(self.wave):
             return False
-        if down:
-            said, bits, common = self.common.after(data)
-            if self.place.children:
-                self.relay = Message(self.place.children, data, bits, len(said.terms), self.wave, self.start)
-            self._adopt(common, said.n)
-        else:
+        if sender not in self.heard:  # or it says again what was not acknowledged
             self._hear_up(sender, self.arithmetic.decode(data, self.n_features, down=False)[0])
         return True
+
+    def catch_up(self, entries: Sequence[bytes]) -> bool:
+        """Apply messages down, one or several that were missed, in their order; False if they are not the next ones."""
+        common, n, last = self.common, 0.0, None
+        for k, data in enumerate(entries):
+            if wave_of(data) != numbered(self.wave + k):
+                return False
+        for data in entries:
+            said, bits, common = common.after(data)
+            n, last = said.n, Message(self.place.children, data, bits, len(said.terms), self.wave, self.start)
+            self._advance(common, data)
+        if last is not None:
+            self.own.adopt(common.inverse(n), common.theta)
+            self.relay = last if self.place.children else None
+        return last is not None
+
+    def owed(self, child: int) -> list[bytes]:
+        """The messages down that a child is not known to have."""
+        return self.log[self.confirmed[child] :]
 
     def acknowledged(self) -> None:
         """The parent has heard what was last said to it: both ends know U_i, n_i from now on."""
@@ -138,7 +170,11 @@ class Node:
             self.pending = None
 
     def _hear_up(self, child: int, said: Said) -> None:
-        self.links[child], self.heard[child] = self._understood(self.links.get(child), said)
+        base = self.links.get(child)
+        if said.flag != _even(base):  # the child does not know of our newest: its acknowledgement was lost
+            base = self.links_before.get(child)
+        self.links_before[child] = base
+        self.links[child], self.heard[child] = self._understood(base, said)
         if len(self.heard) == len(self.place.children):
             self._fuse()
 
@@ -148,7 +184,8 @@ class Node:
         lower, _ = self.common.whitener(self.carried)
         information = self.arithmetic.raised(base, lower, said.terms, said.n)
         moments = self.arithmetic.spread(lower, said.step, said.codes)
-        return Link(information, said.n), Told(moments, said.q, said.v)
+        number = 0 if link is None else link.number
+        return Link(information, said.n, number + 1), Told(moments, said.q, said.v)
 
     def _hear_sweep(self, said: Said) -> bool:
         if self.wave > 1 or self.adopted:
@@ -231,7 +268,8 @@ class Node:
         terms = self.arithmetic.describe(change, tau * rule.kappa * sigma, nu, rule.most) if total.n > 0 else []
         vector = self.arithmetic.forward(lower, total.moments)
         step, codes = quantized(vector, rule.delta * sigma * _root_mean(total))
-        said = Said(wave, False, total.n, brief(total.square), brief(total.bend), tuple(terms), step, codes)
+        flag = wave != SWEEP and _even(self.link)
+        said = Said(wave, flag, total.n, brief(total.square), brief(total.bend), tuple(terms), step, codes)
         return Message(to, *self.arithmetic.encode(said), len(terms), self.wave, self.start), said
 
     def _decide(self) -> Message:
@@ -258,19 +296,24 @@ class Node:
         said = Said(numbered(self.wave), lift is not None, n, brief(q), brief(v), tuple(terms), step, codes, lift)
         data, bits = arithmetic.encode(said)
         message = Message(self.place.children, data, bits, len(terms), self.wave, self.start)
-        self._adopt(common.keep(data, Following(said, bits, revised.moved(n, step, codes))), n)
+        common = common.keep(data, Following(said, bits, revised.moved(n, step, codes)))
+        self._advance(common, data)
+        self.own.adopt(common.inverse(n), common.theta)
         return message
 
     # What comes of it ---------------------------------------------------------------------------------------------
 
-    def _adopt(self, common: Common, n: float) -> None:
-        """*Adopt*: P = (L L')^-1, w = theta, then RLS with each sample since the snapshot; and wait for the next."""
+    def _advance(self, common: Common, data: bytes) -> None:
+        """A wave is over: what everybody knows is known, and the next one is waited for.
+
+        *Adopt*, which follows: P = (L L')^-1, w = theta, then RLS with each sample since the snapshot.
+        """
         self.common = common
-        self.own.adopt(common.inverse(n), common.theta)
+        self.log.append(data)
         self.adopted = self.wave
         self.start = self.rule.following(self.start, self.place.height)
         self.wave += 1
-        self.heard, self.told, self.above = {}, None, None
+        self.heard, self.told, self.above, self.pending = {}, None, None, None
 
     def _fuse(self) -> None:
         """*Fuse*: until the first adoption, what has come is learned at once, if it makes a sound matrix."""
@@ -288,6 +331,11 @@ class Node:
             P = np.linalg.inv(H)
             P = 0.5 * (P + P.T)
             own.replace(P, P @ r)
+
+
+def _even(link: Link | None) -> bool:
+    """Whether a link has an even number, as is that of none at all."""
+    return link is None or link.number % 2 == 0
 
 
 def _root_mean(total: Sum) -> float:

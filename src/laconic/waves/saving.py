@@ -55,6 +55,7 @@ def node_parts(node: Node) -> dict[str, Array]:
         "trust": np.array(node.trust),
         "link": triangle if link is None else packed(link.information),
         "link_n": np.array(_NOBODY if link is None else link.n),
+        "link_number": np.array(0 if link is None else link.number),
         "told": np.full(size + 2, np.nan) if told is None else np.array([*told.moments, told.square, told.bend]),
         "above": nothing if above is None else _flat(above),
         "pending": _letter(node),
@@ -85,7 +86,8 @@ def _letter(node: Node) -> Array:
 
 def link_of(parts: Mapping[str, Array]) -> Link | None:
     """U_i and n_i of an agent's parts."""
-    return None if float(parts["link_n"]) < 0 else Link(unpacked(parts["link"]), float(parts["link_n"]))
+    n = float(parts["link_n"])
+    return None if n < 0 else Link(unpacked(parts["link"]), n, int(parts["link_number"]))
 
 
 def told_of(parts: Mapping[str, Array]) -> Told | None:
