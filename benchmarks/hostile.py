@@ -88,6 +88,17 @@ def carry(agents: dict[str, lc.Agent]) -> None:
             agents[message.to].receive(message.data, sender)
 
 
+def wait(agents: dict[str, lc.Agent], honest: list[str]) -> None:
+    """Remind, as whoever drives agents does, until the honest are ready: one that is refused is given up in time."""
+    for _ in range(100):
+        carry(agents)
+        if all(agents[name].ready for name in honest):
+            return
+        for name in honest:
+            agents[name].remind()
+    raise SystemExit("honest agents wait for ever")
+
+
 def run(learner: lc.Learner, network: lc.Network, stream: Any, hostile: tuple[int, ...], attack: str, seed: int) -> Any:
     """The mean square error of each model (rows) on each agent's samples, over the second half of the rounds."""
     features, X, y = stream
@@ -107,13 +118,13 @@ def run(learner: lc.Learner, network: lc.Network, stream: Any, hostile: tuple[in
             squares += (models @ phi[t].T - y[t]) ** 2 / scored
         for i, name in enumerate(names):
             try:
-                if i in liars:
-                    liars[i].speak(phi[t, i], y[t, i], t)
-                else:
+                if i not in liars:
                     agents[name].learn(X[t, i], y[t, i])
+                elif agents[name].ready:  # it may be shut out
+                    liars[i].speak(phi[t, i], y[t, i], t)
             except lc.Diverged:
                 return np.full_like(squares, np.inf)
-        carry(agents)
+        wait(agents, [name for i, name in enumerate(names) if i not in liars])
     return squares
 
 
