@@ -77,7 +77,7 @@ class Scene:
         return self.agents["ben"]
 
     def round(self, names: tuple[str, ...] = tuple(AROUND)) -> int:
-        """A round of all that are ready, reminders for the others; how many models left all bounds."""
+        """A round of all that are ready, reminders for the others; how many honest models left all bounds."""
         lost = 0
         for name in names:
             agent, x = self.agents[name], self.samples.uniform(size=3)
@@ -85,7 +85,7 @@ class Scene:
                 try:
                     agent.learn(x, float(np.sin(4 * x[0])))
                 except Diverged:
-                    lost += 1
+                    lost += name in HONEST
             else:
                 agent.remind()
         return lost
