@@ -170,20 +170,19 @@ def test_an_agent_that_crashes_goes_on_from_its_checkpoint_file_to_the_bit(tmp_p
 
 def test_an_agent_that_loses_its_disk_gets_its_model_back_from_its_neighbours(tmp_path):
     site = 'checkpoint = "disk"\ncheckpoint_every = 10'
-    house = VirtualSite(tmp_path, site=site, faults=[Crash(3.0, 5.0, "cyd", disk=False)])
+    # Files that begin again: who went ahead a round when cyd came back would have a sample left, and nobody to hear it.
+    faults = [Crash(3.0, 5.0, "cyd", disk=False)]
+    house = VirtualSite(tmp_path, site=site, source="loop = true", rounds=60, faults=faults)
     house.run()
-    cyd = house.agents["cyd"]
-    assert cyd.counters["recoveries"] == 1
-    # Who went ahead a round when cyd came back has a sample left at the end, and nobody to hear it.
-    agents, together = house.agents, 0
+    agents = house.agents
+    assert agents["cyd"].counters["recoveries"] == 1
+    assert {agent.round for agent in agents.values()} == {60}
+    assert all(set(agent.edges.values()) == {"live"} for agent in agents.values())
+    check_replicas(agents)
     for name, agent in agents.items():
         for other in agent.neighbours:
-            if agent.edges[other] == agents[other].edges[name] == "live":
-                together += 1
-                assert agent.heard(other) == agents[other].position(name)
-                assert np.array_equal(agent.replica(other), agents[other].broadcast)
-                assert np.array_equal(agent.share(other), -agents[other].share(name))
-    assert together >= 4
+            assert np.array_equal(agent.share(other), -agents[other].share(name))
+    assert np.abs(sum(agent.duals for agent in agents.values())).max() < 1e-9
 
 
 def test_a_checkpoint_of_other_settings_stops_the_start(tmp_path):
@@ -194,19 +193,22 @@ def test_a_checkpoint_of_other_settings_stops_the_start(tmp_path):
 
 
 def test_the_neighbours_of_a_silent_agent_raise_an_alert_and_go_on(tmp_path, events):
-    house = VirtualSite(tmp_path, n_rounds=200, site="patience = 2", faults=[Crash(3.0, 9.0, "bob", disk=True)])
+    faults = [Crash(3.0, 9.0, "bob", disk=True)]
+    options = {"site": "patience = 2", "source": "loop = true", "rounds": 200, "faults": faults}
+    house = VirtualSite(tmp_path, n_rounds=200, **options)
     house.run()
     for name in ("ada", "cyd"):
-        alerts = [alert for alert in house.said(name, "alert") if alert["time"] < 12.0]  # then files end
+        alerts = house.said(name, "alert")
         assert [(alert["event"], alert["neighbour"]) for alert in alerts] == [
             ("neighbour is silent", "bob"),
             ("neighbour is back", "bob"),
         ]
         assert 5.0 < alerts[0]["time"] < 7.0 and 9.0 < alerts[1]["time"] < 11.0  # virtual seconds
         assert alerts[0]["agent"] == name
-    assert not [alert for alert in house.said("dan", "alert") if alert["time"] < 12.0]
-    assert {record.agent for record in events("given up")} >= {"ada", "cyd"}
-    assert 190 < len(house.rounds["ada"]) <= 200
+    assert house.said("dan", "alert") == []
+    assert {record.agent for record in events("given up")} == {"ada", "cyd"}
+    assert len(set(range(1, 201)) - set(house.rounds["ada"])) <= 1  # who is behind by one when bob is back jumps
+    assert {agent.round for agent in house.agents.values()} == {200}
 
 
 def test_metrics_count_rounds_samples_and_neighbours(tmp_path):
