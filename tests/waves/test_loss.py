@@ -31,6 +31,7 @@ def test_who_finished_the_same_wave_knows_the_same(lost, features):
                     for one in twins
                 )
     assert late > 10 and max(known) > 8
+    assert min(node.adopted for node in run.nodes) >= max(known) - 1  # whoever missed something has caught up
 
 
 def test_an_acknowledgement_that_was_lost_leaves_both_ends_with_one_base(features):

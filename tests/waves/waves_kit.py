@@ -55,9 +55,7 @@ class Lossy(Run):
                 self.send_up(sender, message)
         for sender, child, entries in self.owing:
             self.bits += sum(8 * len(data) for data in entries) / len(self.nodes[sender].place.children)
-            done = self.arrives() and (
-                self.nodes[child].adopted >= len(self.nodes[sender].log) or (self.nodes[child].catch_up(entries))
-            )
+            done = self.arrives() and self.nodes[child].catch_up(entries)
             if done:
                 self.bits += 16
                 if self.arrives():

@@ -94,7 +94,7 @@ class Learner(ABC):
     regularization : float
         lambda of the ridge (lambda / n_agents) |theta|^2 that every sample's loss carries.
     loss : str or Loss
-        "squared", "logistic", "hinge", or a loss of one's own.
+        "squared", "logistic", "hinge", "squared-hinge", or a loss of one's own.
     channel : Channel or None
         What carries the weights to the neighbours; None for a learner that never speaks.
     """

@@ -137,7 +137,7 @@ class Node:
         if down and wave == SWEEP:
             return self._hear_sweep(self.arithmetic.decode(data, self.n_features, down=False)[0])
         if down:
-            return data in self.log[-2:] or self.catch_up([data])
+            return self.catch_up([data])
         if wave != numbered(self.wave):
             return False
         if sender not in self.heard:  # or it says again what was not acknowledged
@@ -145,7 +145,12 @@ class Node:
         return True
 
     def catch_up(self, entries: Sequence[bytes]) -> bool:
-        """Apply messages down, one or several that were missed, in their order; False if they are not the next ones."""
+        """Apply messages down, one or several that were missed, in their order; False if they are not the next ones.
+
+        Those that were applied before, and their acknowledgement lost, are passed over.
+        """
+        known = self.log[-len(entries) - 1 :]
+        entries = [data for data in entries if data not in known]
         common, n, last = self.common, 0.0, None
         for k, data in enumerate(entries):
             if wave_of(data) != numbered(self.wave + k):
@@ -157,7 +162,7 @@ class Node:
         if last is not None:
             self.own.adopt(common.inverse(n), common.theta)
             self.relay = last if self.place.children else None
-        return last is not None
+        return True
 
     def owed(self, child: int) -> list[bytes]:
         """The messages down that a child is not known to have."""
