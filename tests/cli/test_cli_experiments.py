@@ -55,6 +55,16 @@ def test_tuning_finds_the_smallest_error_and_says_how_to_use_it(files, capsys):
     assert "4 agents, 4 links (ring)" in run(capsys, *shlex.split(command)[1:])[0]
 
 
+def test_a_learner_without_steps_has_nothing_to_tune(files, capsys):
+    screen, _ = run(capsys, "tune", "flats.csv", "--seeds", "1", "--algorithm", "waverls,local", "--bandwidth", "0.7")
+    own = data.load(files / "flats.csv")
+    X, y = data.partition(data.scale(own.X, "column"), data.scale(own.y, "column"), 5, "shuffled", 0)
+    network = lc.Network.random(5, p=0.5, seed=0)
+    error = lc.simulate(lc.WaveRLS(), lc.RandomFeatures.gaussian(3, 50, 0.7, 0), network, X, y).mse()[-1]
+    assert f"WaveRLS: nothing to tune; as it is, its mse is {error:.4g}" in screen
+    assert "The best of all is WaveRLS:\n  laconic run flats.csv --bandwidth 0.7 --learner waverls\n" in screen
+
+
 def test_a_grid_wider_than_the_terminal_shows_the_winner(files, capsys, monkeypatch):
     words = ("tune", "flats.csv", "--seeds", "1", "--algorithm", "Q-ODKLA")
     wide, _ = run(capsys, *words)

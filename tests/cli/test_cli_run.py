@@ -180,8 +180,34 @@ def test_the_twin_takes_the_steps_of_its_learner(loss):
         if kind is lc.DOKL and loss != "squared":
             continue
         learner = kind(0.7, 3.0, regularization=0.0, loss=loss)
-        pair = (lc.simulate(model, features, network, X, y) for model in (learner, local_twin(learner, network)))
+        pair = (
+            lc.simulate(model, features, network, X, y) for model in (learner, local_twin(learner, network, len(X)))
+        )
         np.testing.assert_allclose(next(pair).predictions, next(pair).predictions, rtol=0, atol=1e-12)
+
+
+def test_waves_are_counted_and_compared_with_the_same_learner_alone(files, capsys):
+    words = ("run", "flats.csv", "--learner", "wave-rls", "--network", "path", "--bandwidth", 0.7, "--out", "out")
+    screen, err = run(capsys, *words)
+    assert err == ""
+    own = data.load(files / "flats.csv")
+    X, y = data.partition(data.scale(own.X, "column"), data.scale(own.y, "column"), 5, "shuffled", 0)
+    given = (lc.RandomFeatures.gaussian(3, 50, 0.7, 0), lc.Network.path(5), X, y)
+    trace = lc.simulate(lc.WaveRLS(), *given)
+    shown = [cell.replace(",", "") for cell in cells(screen, "WaveRLS")]
+    assert float(shown[0]) == pytest.approx(trace.mse()[-1], rel=1e-3)
+    assert [int(cell) for cell in shown[-2:]] == [trace.sent.sum(), trace.bits.sum()]
+    said = " ".join(screen.split())
+    assert f"{len(trace.waves)} waves over a tree of depth 2, {trace.sent.sum() / 5:.3g} messages an agent" in said
+    assert "ridge 0.05, waves at rounds that grow by 1.5" in said and "ridge 0;" not in said
+    alone = lc.offline.recursive_least_squares(given[0], X, y, centralised=False, regularization=0.05)
+    shown = cells(screen, "WaveRLS, alone")
+    assert float(shown[0]) == pytest.approx(np.mean((alone - y) ** 2), rel=1e-3) and shown[-2:] == ["0", "0"]
+    about = json.loads(Path("out/run.json").read_text())
+    assert about["learner"]["kappa"] == 1.0 and about["channel"] is None and about["result"]["local_step"] is None
+    later, _ = run(capsys, "run", "flats.csv", "--learner", "waverls", "--parameter", "first=100")
+    assert "the first wave starts after 60 rounds or more" in later
+    assert "nobody to hear it" in run(capsys, "run", "flats.csv", "--learner", "waverls", "--agents", 1)[0]
 
 
 def test_a_network_from_a_file_brings_its_agents(files, capsys):

@@ -36,8 +36,11 @@ def make_learner(arguments: argparse.Namespace, setting: Setting, loss: str) -> 
     return kind(**{name: value for name, value in made.items() if name in takes})
 
 
-def local_twin(learner: Learner, network: Network) -> Local:
-    """Local with the step that ``learner`` takes: what its agents would have learned had they never spoken."""
+def local_twin(learner: Learner, network: Network, n_rounds: int) -> Learner:
+    """What agents would have learned had they never spoken: the learner itself, alone, or Local with its steps."""
+    alone = learner.alone(n_rounds)
+    if alone is not None:
+        return alone
     step = learner.local_step(network)
     if step is None:
         step = Local.usual_steps(learner.loss)["step"]
@@ -46,8 +49,9 @@ def local_twin(learner: Learner, network: Network) -> Local:
 
 def describe_learner(learner: Learner) -> str:
     """Its parameters, in words."""
-    words = [learner.describe()] if learner.grid else []
-    words.append(f"ridge {learner.regularization:g}")
+    words = [learner.describe()] if learner.describe() else []
+    if "regularization" in learner.arguments():
+        words.append(f"ridge {learner.regularization:g}")
     channel = learner.channel
     if channel and channel.censor:
         words.append(f"alpha {channel.censor.alpha:g}, beta {channel.censor.beta:g}")

@@ -29,7 +29,7 @@ def _draw(result: Result, seed: int) -> Any:
     figure = Figure(figsize=(10.5, 3.7), layout="constrained")
     traces = {result.learner.name: result.trace}
     if result.speaks and not result.alone.diverged:
-        traces[result.twin.name] = result.alone
+        traces[result.twin_name] = result.alone
     for name, trace in traces.items():
         if result.source.binary:
             # With 0 and 1 for wrong and right signs, the mean squared error is the error rate.

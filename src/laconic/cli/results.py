@@ -14,7 +14,7 @@ from laconic.cli.inputs import Prepared
 from laconic.cli.learners import describe_learner
 from laconic.cli.words import count, facts, number, paragraph, plural, table
 from laconic.experiments.streams import Stream
-from laconic.learners import Learner, Local
+from laconic.learners import Learner, Local, Speech
 from laconic.trace import Trace
 
 _DENSE_BITS = 32
@@ -30,13 +30,18 @@ class Result:
     learner: Learner
     stream: Stream
     trace: Trace
-    twin: Local
+    twin: Learner
     alone: Trace
 
     @property
     def speaks(self) -> bool:
         """Whether there is anything to compare with silence."""
-        return self.learner.channel is not None
+        return self.learner.speech is not Speech.NEVER
+
+    @property
+    def twin_name(self) -> str:
+        """What the twin that never speaks is called."""
+        return f"{self.learner.name}, alone" if self.learner.speech is Speech.OWN else self.twin.name
 
     @cached_property
     def numbers(self) -> dict[str, Any]:
@@ -51,7 +56,7 @@ class Result:
         return {
             **_scores(trace, self.source.binary),
             "local": None if self.alone.diverged else _scores(self.alone, self.source.binary),
-            "local_step": self.twin.step_size(1),
+            "local_step": self.twin.step_size(1) if isinstance(self.twin, Local) else None,
             **constant,
             "messages": int(trace.sent.sum()),
             "bits": sent,
@@ -65,8 +70,12 @@ class Result:
     def _silence(self) -> str:
         """The reason why nothing was sent, in words."""
         channel = self.learner.channel
-        if channel is None or not len(self.stream.network.edges):
-            return "Nothing was sent: " + ("Local never speaks." if channel is None else "there is nobody to hear it.")
+        if not self.speaks:
+            return "Nothing was sent: Local never speaks."
+        if not len(self.stream.network.edges):
+            return "Nothing was sent: there is nobody to hear it."
+        if channel is None:
+            return f"Nothing was sent: the first wave starts after {plural(self.trace.n_rounds, 'round')} or more."
         censor = channel.censor
         assert censor is not None  # an uncensored channel always sends
         last = censor.threshold(self.trace.n_rounds)
@@ -114,7 +123,8 @@ class Result:
         score, everywhere = ("error rate", "global loss") if self.source.binary else ("mse", "global mse")
         rows = [["", score, "last tenth", everywhere, "messages", "bits"], self._line(self.learner.name, self.trace)]
         if self.speaks:
-            rows.append(self._line(f"Local, step {self.twin.step_size(1):.3g}", self.alone))
+            step = f", step {self.twin.step_size(1):.3g}" if isinstance(self.twin, Local) else ""
+            rows.append(self._line(f"{self.twin_name}{step}", self.alone))
             rows += [] if self.alone.diverged else [self._changes()]
         if self.source.binary:
             rows.append(["the larger class", number(numbers["error_rate_of_the_larger_class"]), "", "", "", ""])
@@ -142,13 +152,16 @@ class Result:
             typical = np.sqrt(numbers["mse"]) * self.source.unit
             lines.append(f"Its root mean squared error is {number(typical)} in units of {self.source.dataset.target}.")
         if self.speaks:
+            steps = f", with steps as long as {self.learner.name}'s" if isinstance(self.twin, Local) else ""
             lines.append(
-                f"Local is every agent on its own, with steps as long as {self.learner.name}'s. The global score is "
-                "that of every model on everybody's data."
+                f"{self.twin_name}: every agent on its own{steps}. The global score is that of every model on "
+                "everybody's data."
             )
         if numbers["bits"]:
             whole = f"{count(numbers['bits_of_sending_everything'])} bits"
-            if numbers["saving"] > 1:
+            if self.learner.speech is Speech.OWN:
+                lines += self._waves(whole)
+            elif numbers["saving"] > 1:
                 share = numbers["messages"] / trace.sent.size
                 lines.append(
                     f"It sent {numbers['saving']:.1f} times fewer bits than sending every model whole ({whole}): "
@@ -164,6 +177,20 @@ class Result:
         each = numbers["seconds"] / trace.sent.size
         lines.append(f"It took {numbers['seconds']:.3g} seconds, {1e6 * each:.2g} microseconds a sample.")
         return lines
+
+    def _waves(self, whole: str) -> list[str]:
+        """What a learner with messages of its own has sent, and what it needs for that."""
+        numbers, trace, waves = self.numbers, self.trace, self.trace.waves
+        each = numbers["bits"] / numbers["messages"]
+        a_head = numbers["messages"] / trace.n_agents
+        return [
+            f"It sent {numbers['saving']:.3g} times fewer bits than sending every model whole in every round "
+            f"({whole}): "
+            f"{plural(len(waves), 'wave')} over a tree of depth {int(waves['depth'].max(initial=0))}, "
+            f"{a_head:.3g} messages an agent, {count(each)} bits each on the average.",
+            f"For that it needs rounds that all agents count alike, and O(D^2) work and memory at each of them: D is "
+            f"{self.stream.features.n_features} here.",
+        ]
 
 
 def _scores(trace: Trace, binary: bool) -> dict[str, float]:

@@ -98,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
     stream = source.stream(arguments.seed)
     folder = _folder(arguments.out)
     data = (stream.features, stream.network, stream.X, stream.y)
-    twin = local_twin(learner, stream.network)
+    twin = local_twin(learner, stream.network, len(stream.y))
     with note_of_compiling():
         simulate(learner, *data[:2], stream.X[:1], stream.y[:1])  # so that the time below is that of the run alone
         trace = simulate(learner, *data, progress=arguments.progress)

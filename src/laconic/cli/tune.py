@@ -104,6 +104,9 @@ def describe_tuning(tuning: Tuning) -> str:
 
     if not math.isfinite(tuning.score):
         return f"{tuning.method}: diverged at every point of its grid; is the target scaled to [0, 1]?"
+    if not tuning.axes:
+        said = f"{tuning.method}: nothing to tune; as it is, its mse is {tuning.score:.4g}"
+        return paragraph(said, 2)
     near = sorted(tuning.neighbours().items(), key=lambda item: item[1])
     grew = f", after its grid grew {tuning.extended} times" if tuning.extended > 1 else ""
     grew = ", after its grid grew once" if tuning.extended == 1 else grew

@@ -23,8 +23,11 @@ class Method(NamedTuple):
 
 
 def all_methods() -> tuple[str, ...]:
-    """Names of all methods that can be tuned: the paper's, and every other registered learner that has steps."""
-    others = (learner.name for learner in learners.every() if learner.grid and learner.name not in METHODS)
+    """Names of all methods that can be run: the paper's, and every other registered learner.
+
+    One without steps has an empty grid: there is nothing to tune, and its one point is its defaults.
+    """
+    others = (learner.name for learner in learners.every() if learner.name not in METHODS)
     return (*METHODS, *others)
 
 

@@ -165,6 +165,10 @@ class Learner(ABC):
         """The step with which Local moves as far as this learner would without neighbours; None if nobody knows."""
         return None
 
+    def alone(self, n_rounds: int) -> Learner | None:
+        """The same learner with nobody to talk to for so many rounds; None if ``Local`` stands for that."""
+        return None
+
     def describe(self) -> str:
         """Its steps, in words."""
         values = {name: getattr(self, _attribute(name)) for name in self.grid}

@@ -70,7 +70,6 @@ class WaveRLS(Learner):
 
     name = "WaveRLS"
     speech = Speech.OWN
-    grid = {"ridge": (0.004, 0.02, 0.05, 0.1)}
 
     def __init__(
         self,
@@ -112,6 +111,15 @@ class WaveRLS(Learner):
     def rule(self) -> Rule:
         """The parameters, for the nodes that run them."""
         return Rule(**self.parameters())
+
+    def alone(self, n_rounds: int) -> WaveRLS:
+        """Recursive least squares with the same ridge, whose first wave never comes."""
+        return WaveRLS(**{**self.parameters(), "first": n_rounds + 1})
+
+    def describe(self) -> str:
+        """What decides how well it learns and how much it says."""
+        forgets = f", forgetting {self.forgetting:g}" if self.forgetting < 1 else ""
+        return f"ridge {self.ridge:g}, waves at rounds that grow by {self.growth:g}, kappa {self.kappa:g}{forgets}"
 
     def advice(self) -> str:
         """To keep the matrix sound: more ridge, or less left out of it."""
