@@ -9,12 +9,14 @@ from raw_data import FOLDER
 
 import laconic as lc
 from laconic.experiments import tables, theory
+from laconic.experiments.ends import centres, local_rls
 from laconic.experiments.methods import Method, methods
 from laconic.experiments.pieces import Pieces
 from laconic.experiments.runs import Scope, run_set, tuned
 from laconic.experiments.settings import METHODS, SETTINGS
 from laconic.experiments.streams import Stream, make_stream
 from laconic.experiments.tuning import Tuning, tune
+from laconic.offline import recursive_least_squares
 
 
 def toy_stream(seed=0, n_rounds=300, n_agents=4):
@@ -172,17 +174,26 @@ def test_pieces_are_not_computed_twice(tmp_path):
 @pytest.mark.data
 def test_a_set_is_run_once_and_then_remembered(tmp_path, monkeypatch):
     setting = SETTINGS["air-quality"]
-    plan = Scope(seeds=(0,), algorithms=("ODKLA", "QC-ODKLA", "Local"), max_rows=2000, data_dir=str(FOLDER))
+    chosen = ("ODKLA", "QC-ODKLA", "Local", "WaveRLS")
+    plan = Scope(seeds=(0,), algorithms=chosen, max_rows=2000, data_dir=str(FOLDER))
     pieces = Pieces(tmp_path)
     told = []
     tunings = tuned(pieces, plan, setting, told.append)
     rows = run_set(pieces, plan, setting, tunings, "sorted-by-target", told.append)
-    assert [row["algorithm"] for row in rows] == ["ODKLA", "QC-ODKLA", "Local", "Local RLS", "Centralised RLS"]
+    named = ["ODKLA", "QC-ODKLA", "Local", "WaveRLS", "Local RLS", "Centralised RLS", "Best centre"]
+    assert [row["algorithm"] for row in rows] == named
+    assert "WaveRLS" not in tunings
     assert told
     by_name = {row["algorithm"]: row for row in rows}
     assert by_name["Local"]["bits"] == 0 < by_name["QC-ODKLA"]["bits"] < by_name["ODKLA"]["bits"]
     assert by_name["ODKLA"]["global_mse"] < by_name["Local"]["global_mse"]
     assert by_name["ODKLA"]["seconds"] > 0
+    assert 0 < by_name["WaveRLS"]["bits"] < 0.05 * by_name["ODKLA"]["bits"]
+    assert by_name["Best centre"]["global_mse"] < by_name["WaveRLS"]["global_mse"] < by_name["ODKLA"]["global_mse"]
+    assert by_name["Best centre"]["mse"] <= by_name["Centralised RLS"]["mse"]
+    samples = 5 * by_name["Best centre"]["parameters"]["rounds"]
+    assert by_name["Best centre"]["bits"] == samples * 14 * 32  # 13 inputs and a label, every sample once
+    assert by_name["Local RLS"]["bits"] == 0 and by_name["Local RLS"]["global_mse"] > by_name["ODKLA"]["global_mse"]
     trace = lc.Trace.load(tmp_path / "traces" / "air-quality" / "sorted-by-target" / "odkla-seed0.npz")
     assert trace.mse()[-1] == by_name["ODKLA"]["mse"]
 
@@ -191,10 +202,43 @@ def test_a_set_is_run_once_and_then_remembered(tmp_path, monkeypatch):
 
     monkeypatch.setattr("laconic.experiments.runs.sweep", not_again)
     monkeypatch.setattr("laconic.experiments.runs.tune", not_again)
-    monkeypatch.setattr("laconic.experiments.runs.recursive_least_squares", not_again)
+    monkeypatch.setattr("laconic.experiments.runs.local_rls", not_again)
+    monkeypatch.setattr("laconic.experiments.runs.centres", not_again)
     assert (
         run_set(pieces, plan, setting, tuned(pieces, plan, setting, told.append), "sorted-by-target", told.append)
         == rows
+    )
+
+
+def test_the_ends_are_least_squares_in_closed_form():
+    """Alone: each agent's own ridge regression on all that came before; a centre: everybody's."""
+    stream = toy_stream(n_rounds=60)
+    phi = stream.features(stream.X)
+    t = 40
+
+    def solved(rows, labels, ridge):
+        return np.linalg.solve(rows.T @ rows + ridge * np.eye(phi.shape[2]), rows.T @ labels)
+
+    alone = np.array([solved(phi[:t, i], stream.y[:t, i], 0.02) for i in range(4)])
+    trace = local_rls(stream)
+    np.testing.assert_allclose(trace.predictions[t], (alone * phi[t]).sum(axis=1), atol=1e-9)
+    np.testing.assert_allclose(
+        trace.collective_square[t], ((alone @ phi[t].T - stream.y[t]) ** 2).mean(axis=1), atol=1e-9
+    )
+    assert trace.bits.sum() == 0
+    found = centres(stream)
+    together = solved(phi[:t].reshape(4 * t, -1), stream.y[:t].ravel(), 0.004)
+    np.testing.assert_allclose(found["Centralised RLS"].predictions[t], phi[t] @ together, atol=1e-9)
+    best = found["Best centre"]
+    errors = [
+        np.mean((recursive_least_squares(*given, centralised=True, regularization=r) - stream.y) ** 2)
+        for given in [(stream.features, stream.X, stream.y)]
+        for r in (0.004, 0.02, 0.05, 0.1)
+    ]
+    assert best.mse()[-1] == pytest.approx(min(errors)) == best.global_mse()[-1]
+    assert best.bits.sum() == 60 * 4 * 3 * 32
+    np.testing.assert_allclose(
+        found["Centralised RLS"].weights[2], solved(phi.reshape(240, -1), stream.y.ravel(), 0.004), atol=1e-8
     )
 
 

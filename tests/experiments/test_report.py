@@ -16,7 +16,7 @@ import laconic as lc
 from laconic.experiments import figures, findings, tables, words
 from laconic.experiments.methods import methods
 from laconic.experiments.report import COLUMNS, write_report, write_summary
-from laconic.experiments.settings import METHODS, SETTINGS
+from laconic.experiments.settings import ENDS, METHODS, SETTINGS, WAVES
 from laconic.experiments.tuning import Tuning
 
 SEEDS = (0, 1)
@@ -106,6 +106,8 @@ def test_methods_differ_in_colour_dashes_and_marker_and_look_alike_everywhere(tr
     looks = {name: figures._look(name) for name in METHODS}
     for part in zip(*looks.values(), strict=True):
         assert len(set(part)) == len(METHODS)
+    every = {name: figures._look(name) for name in (*METHODS, *WAVES, *ENDS)}
+    assert len({look.marker for look in every.values()}) == len({look.dashes for look in every.values()}) + 1 == 12
     both = [line(figure.axes[0], "QC-ODKLA") for figure in drawn]
     assert both[0].get_color() == both[1].get_color() == looks["QC-ODKLA"].color
     assert both[0].get_marker() == both[1].get_marker() == looks["QC-ODKLA"].marker
@@ -147,12 +149,13 @@ def test_the_lemma_is_drawn_beside_its_bound(drawn, tmp_path):
 
 
 def test_heterogeneous_points_are_the_means(drawn, tmp_path):
-    rows = [row("energy", a, seed, part, global_mse=0.01 * (1 + seed)) for a in METHODS for seed in SEEDS
+    every = (*METHODS, *WAVES, *ENDS)
+    rows = [row("energy", a, seed, part, global_mse=0.01 * (1 + seed)) for a in every for seed in SEEDS
             for part in ("shuffled", "sorted-by-target")]  # fmt: skip
     figures.draw_heterogeneous([*rows, row("energy", "Local RLS", 0, global_mse=None)], tmp_path / "het")
     assert [panel.get_title(loc="left") for panel in drawn[0].axes] == ["shuffled", "sorted by target"]
     for panel in drawn[0].axes:
-        assert [bars.lines[0].get_ydata().tolist() for bars in panel.containers] == [[pytest.approx(0.015)]] * 7
+        assert [bars.lines[0].get_ydata().tolist() for bars in panel.containers] == [[pytest.approx(0.015)]] * 12
     assert all(path.exists() for path in figures.draw_heterogeneous([], tmp_path / "none"))
 
 
@@ -169,10 +172,10 @@ def test_tuning_marks_the_winner(drawn, tmp_path):
 # Report -------------------------------------------------------------------------------------------------------------
 
 
-def row(name, algorithm, seed, partition="shuffled", mse=0.003, global_mse=0.004):
+def row(name, algorithm, seed, partition="shuffled", mse=0.003, global_mse=0.004, bits=100):
     return {
         "set": name, "partition": partition, "agents": 5, "algorithm": algorithm, "seed": seed, "mse": mse,
-        "global_mse": global_mse, "bits": 100, "sends": 10, "seconds": 0.002,
+        "global_mse": global_mse, "bits": bits, "sends": 10, "seconds": 0.002,
         "parameters": {"rho": 0.5, "rounds": 1464, "learner": f"Learner of {algorithm}"},
     }  # fmt: skip
 
@@ -200,6 +203,12 @@ def results(traces, picture, tmp_path):
     run = {"mse": 0.00136, "training_mse": 0.0013, "iterations": 347, "converged": True, "sends": 299, "bits": 956800}
     rows = [row("air-quality", a, s, part) for a in METHODS for s in SEEDS for part in ("shuffled", "sorted-by-target")]
     rows += [row("air-quality", a, s, mse=0.0015) for a in ("Local RLS", "Centralised RLS") for s in SEEDS]
+    rows += [
+        row("air-quality", a, s, part, mse=0.0016, global_mse=error, bits=bits)
+        for a, error, bits in (("WaveRLS", 0.0016, 5), ("WaveRLS frugal", 0.0018, 3), ("Best centre", 0.0015, 50))
+        for s in SEEDS
+        for part in ("shuffled", "sorted-by-target")
+    ]
     one = {
         "title": "Air quality", "n_agents": 5, "bandwidth": 0.5, "alpha": 4.0, "beta": 0.99, "rows": 7320, "inputs": 13,
         "rounds": 1464, "edges": {"0": [[0, 1], [1, 2]]}, "description": "Hourly answers.",
@@ -312,7 +321,7 @@ def test_tables_hold_the_numbers_that_were_passed_in(results, traces, tmp_path):
     assert found.table("set", "fixed range ±")["Air quality"] == ["2", "3", "in every round", "5", "9", "17"]
     assert found.table("set", "matching comparator")["Air quality"] == ["10.74", "79.12", "+636.7%"]
     assert found.table("set", "algorithm", "regret")["Air quality"] == ["ODKLA", "7.25", "0.51", "8.12", "0.55"]
-    assert found.table("set", "θ*")["Air quality"][3:] == ["67.8%", "1.6", "3.37"]
+    assert found.table("set", "θ*")["Air quality"][3:] == ["67.8%", "1.6", "3.37", "1.60"]
     tuned = found.table("algorithm", "winner")["ODKLA"]
     assert tuned[0] == "ρ = 0.5, η = 2"
     assert "η = 3: +5.0%" in tuned[2] and "ρ = 0.2: +100.0%" in tuned[2]
@@ -322,6 +331,29 @@ def test_tables_hold_the_numbers_that_were_passed_in(results, traces, tmp_path):
 
 def results_bits(traces):
     return np.mean([trace.bits.sum() for trace in traces["ODKLA"]])
+
+
+def test_waves_stand_beside_odkla_and_both_ends_with_their_price(results, tmp_path):
+    found = page(results, tmp_path)
+    (lines,) = (t for t in found.tables if [cell.strip() for cell in t[0][:4]] == ["set", "rows", "ODKLA", "QC-ODKLA"])
+    assert [cell.strip() for cell in lines[0][2:]] == [
+        "ODKLA", "QC-ODKLA", "Local RLS", "WaveRLS", "WaveRLS frugal", "Best centre", "WaveRLS over best centre",
+    ]  # fmt: skip
+    for cells in lines[1:]:
+        said = [" ".join(cell.split()) for cell in cells]
+        assert said[5] == "1.60 0.001 kbit" and said[-1] == "× 1.07"  # 5 bits, 5 agents
+    assert "a spanning tree of the graph; and lockstep, or slots on which all agents agree" in found.text
+    assert found.table("set", "samples")["Air quality"][5:] == ["2.00 ms ODKLA’s × 1"] * 2
+    assert found.table("algorithm", "Air quality")["WaveRLS"] == ["1.60"]
+    said = {finding.about: finding.text for finding in findings.shows(results)}
+    assert said["Waves"].startswith(
+        "WaveRLS, with its defaults, has 1.00 times the error of the best centre and 0.533 times ODKLA's, and sends "
+        "20.0 times fewer bits than ODKLA."
+    )
+    assert "it is better than they are on no set" in said["Waves"]  # 1.6 against 1.5
+    assert "O(D²) work a sample" in said["What waves need that ODKLA does not"]
+    results["rows"] = [one for one in results["rows"] if not one["algorithm"].startswith("Wave")]
+    assert "This run holds no runs of WaveRLS" in page(results, tmp_path).text
 
 
 @pytest.mark.slow

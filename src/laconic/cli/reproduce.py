@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from laconic.cli.options import Commands, add_data_dir, describe, one_of, some_of, whole
-from laconic.experiments.settings import METHODS, SETTINGS
+from laconic.experiments.settings import METHODS, SETTINGS, WAVES
 from laconic.learners import normalise
 
 _ABOUT = """
@@ -20,7 +20,9 @@ _EXAMPLES = """
 examples:
   laconic reproduce --data-dir raw
   laconic reproduce --quick --out look
-  laconic reproduce --set air-quality energy --algorithm ODKLA QC-ODKLA Local"""
+  laconic reproduce --set air-quality energy --algorithm ODKLA QC-ODKLA WaveRLS"""
+
+_ALGORITHMS = (*METHODS, *(name.replace(" ", "-") for name in WAVES))
 
 
 def add(commands: Commands) -> None:
@@ -52,13 +54,14 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument(
         "--algorithm",
-        type=some_of(*METHODS, alike=normalise),
+        type=some_of(*_ALGORITHMS, alike=normalise),
         nargs="+",
         action="extend",
         metavar="NAME",
-        help=f"some of {', '.join(METHODS)} (default: all)",
+        help=f"some of {', '.join(_ALGORITHMS)} (default: all)",
     )
-    parser.add_argument("--seeds", type=whole, default=5, metavar="N", help="seeds 0 to N-1 (5)")
+    parser.add_argument("--seeds", type=whole, default=5, metavar="N", help="so many seeds (5)")
+    parser.add_argument("--first-seed", type=whole, default=0, metavar="S", help="from this one on (0)")
     parser.add_argument("--quick", action="store_true", help="a look in a minute: fewer rows, two seeds")
     parser.add_argument("--no-progress", action="store_true", help="no progress bar")
     parser.set_defaults(command=run)
@@ -76,32 +79,50 @@ def run(arguments: argparse.Namespace) -> int:
         protocol=arguments.protocol,
         data_dir=arguments.data_dir,
         sets=_flat(arguments.set),
-        algorithms=_flat(arguments.algorithm),
+        algorithms=_known(_flat(arguments.algorithm)),
         seeds=arguments.seeds,
+        first_seed=arguments.first_seed,
         quick=arguments.quick,
         progress=not arguments.no_progress,
     )
     seconds = results["about"]["seconds"]
-    print(f"{summary(results['rows'])}\n\n{seconds:.0f} seconds. The report: {out / 'report.html'}")
+    print(f"{summary(results['rows'])}\n\n{apart(results['rows'])}".rstrip())
+    print(f"\n{seconds:.0f} seconds. The report: {out / 'report.html'}")
     return 0
 
 
 def summary(rows: Iterable[Mapping[str, Any]]) -> str:
     """Final MSE of each algorithm on each set, in thousandths, and its bits against ODKLA's; shuffled data only."""
-    from laconic.cli.words import table, width
+    return _table([dict(row) for row in rows], "shuffled", "mse", "mse")
+
+
+def apart(rows: Iterable[Mapping[str, Any]]) -> str:
+    """The same of the scores on everybody's data where each agent has seen one band of the labels only."""
+    sorted_rows = [dict(row) for row in rows if row.get("global_mse") is not None]
+    title = "global mse (every model on everybody's data)"
+    return _table(sorted_rows, "sorted-by-target", "global_mse", title)
+
+
+def _table(rows: list[dict[str, Any]], partition: str, column: str, what: str) -> str:
+    from laconic.cli.words import paragraph, table, width
     from laconic.experiments.tables import mean_and_spread
 
-    shuffled = [dict(row) for row in rows if row["partition"] == "shuffled"]
-    errors, bits = mean_and_spread(shuffled, "mse"), mean_and_spread(shuffled, "bits")
-    sets = list(dict.fromkeys(row["set"] for row in shuffled))
-    names = list(dict.fromkeys(row["algorithm"] for row in shuffled))
+    those = [row for row in rows if row["partition"] == partition]
+    if not those:
+        return ""
+    errors, bits = mean_and_spread(those, column), mean_and_spread(those, "bits")
+    sets = list(dict.fromkeys(row["set"] for row in those))
+    names = list(dict.fromkeys(row["algorithm"] for row in those))
     lines = [["", *sets, "bits"]]
     for name in names:
-        cells = [errors.get((chosen, "shuffled", name)) for chosen in sets]
+        cells = [errors.get((chosen, partition, name)) for chosen in sets]
         shown = [f"{1000 * mean[0]:#.3g}".rstrip(".") if mean else "diverged" for mean in cells]
-        lines.append([name, *shown, _share(bits, sets, name)])
-    seeds = len({row["seed"] for row in shuffled})
-    title = f"mse x 1000, mean of {seeds} seed{'s' * (seeds != 1)}, rows shuffled; bits as a share of ODKLA's"
+        lines.append([name, *shown, _share(bits, sets, name, partition)])
+    seeds = len({row["seed"] for row in those})
+    dealt = partition.replace("-", " ").removeprefix("rows ")
+    title = paragraph(
+        f"{what} x 1000, mean of {seeds} seed{'s' * (seeds != 1)}, rows {dealt}; bits as a share of ODKLA's"
+    )
     align = "<" + ">" * (len(sets) + 1)
     text = table(lines, align)
     if len(text.split("\n")[0]) > width():
@@ -112,8 +133,14 @@ def summary(rows: Iterable[Mapping[str, Any]]) -> str:
     return f"{title}\n\n{text}"
 
 
-def _share(bits: Mapping[tuple[str, str, str], tuple[float, float]], sets: list[str], name: str) -> str:
-    pairs = [(bits.get((s, "shuffled", name)), bits.get((s, "shuffled", "ODKLA"))) for s in sets]
+def _known(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """The names as the reproduction has them."""
+    written = dict(zip(_ALGORITHMS, (*METHODS, *WAVES), strict=True))
+    return names and tuple(written[name] for name in names)
+
+
+def _share(bits: Mapping[tuple[str, str, str], tuple[float, float]], sets: list[str], name: str, partition: str) -> str:
+    pairs = [(bits.get((s, partition, name)), bits.get((s, partition, "ODKLA"))) for s in sets]
     shares = [own[0] / whole[0] for own, whole in pairs if own and whole and whole[0]]
     return f"{sum(shares) / len(shares):.1%}" if shares and sum(shares) else "-"
 

@@ -1,8 +1,9 @@
 """The paper's experiments, done again: ``laconic reproduce``.
 
 ``settings`` is what the paper fixes, ``streams`` deals the data, ``methods`` and ``tuning`` find the steps, ``runs``
-makes the runs and ``pieces`` keeps them, ``tables``, ``theory``, ``batch`` and ``figures`` conclude, ``report`` writes
-it down, and ``reproduction`` does it all in order. Everything is a function of (data, seed, parameters).
+makes the runs, ``ends`` those of an agent alone and of a centre, and ``pieces`` keeps them; ``tables``, ``theory``,
+``batch`` and ``figures`` conclude, ``report`` writes it down, and ``reproduction`` does it all in order. Everything is
+a function of (data, seed, parameters).
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from laconic._validate import Array
-from laconic.experiments.settings import SETTINGS
+from laconic.experiments.settings import BEST_CENTRE, CENTRALISED_RLS, FRUGAL, LOCAL_RLS, SETTINGS
 from laconic.experiments.tuning import Tuning
 from laconic.plot.style import FAINT, INK, POINTS, QUIET, STYLES, Style, draw_curve, draw_reference, dress
 from laconic.trace import Trace
@@ -25,9 +25,19 @@ if TYPE_CHECKING:
 
 # In the order of the styles. ODKLA is the solid line that others lie on; those closest to it have the most open dashes.
 _STYLED = ("ODKLA", "QC-ODKLA", "Q-ODKLA", "DOKL", "Local", "RFF-DOKL", "C-ODKLA")
-_LOOKS = dict(zip(_STYLED, STYLES, strict=True))
+# Beside the paper's: what is ours in one colour of its own, the ends of the scale in grey.
+_LOOKS = dict(zip(_STYLED, STYLES, strict=True)) | {
+    "WaveRLS": Style("#7a0f3c", (), ">"),
+    FRUGAL: Style("#b5557f", (2.5, 0.8), "p"),
+    LOCAL_RLS: Style("#8a8a8a", (1, 1.6), "<"),
+    CENTRALISED_RLS: Style("#8a8a8a", (6, 2), "H"),
+    BEST_CENTRE: Style("#4d4d4d", (8, 1.5, 1, 1.5), "h"),
+}
 # In the order of drawing and of the legends.
-_ORDER = ("ODKLA", "QC-ODKLA", "RFF-DOKL", "DOKL", "C-ODKLA", "Q-ODKLA", "Local")
+_ORDER = (
+    "ODKLA", "QC-ODKLA", "RFF-DOKL", "DOKL", "C-ODKLA", "Q-ODKLA", "Local", "WaveRLS", FRUGAL, LOCAL_RLS,
+    CENTRALISED_RLS, BEST_CENTRE,
+)  # fmt: skip
 _OTHER = Style("#6b6b6b", (2, 2), "*")
 _HEAD = 50  # a curve is shown from the first so many-th of the run: before that it is noise and hides the end
 _DPI = 150
@@ -100,7 +110,7 @@ def draw_regret(title: str, curves: Mapping[str, Mapping[str, Any]], path: str |
         panel.tick_params(labelleft=kind == "regret", which="both")
         panel.set_title(what, loc="left", fontsize=10, color=INK)
         panel.set_xlabel("rounds T", color=INK)
-        panel.legend(frameon=False, fontsize=8, labelcolor=INK, handlelength=3.2, loc="lower right")
+        panel.legend(frameon=False, fontsize=8, labelcolor=INK, handlelength=3.2, loc="upper left")
     panels[0].set_ylabel("regret", color=INK)
     return _save(figure, path)
 
@@ -395,14 +405,15 @@ def _figure(width: float, height: float, title: str = "") -> Figure:
 def _foot(figure: Figure, panel: Axes | None, text: str) -> None:
     """Below the panels: one legend for all of them, and a small line of facts."""
     height = figure.get_figheight()
-    room = (0.22 if panel is None else 0.55) / height
+    handles, labels = panel.get_legend_handles_labels() if panel is not None else ([], [])
+    columns = len(labels) if len(labels) < 9 else -(-len(labels) // 2)
+    room = (0.22 if panel is None else 0.55 if columns == len(labels) else 0.75) / height
     figure.set_layout_engine("constrained", rect=(0, room, 1, 1 - room))
     figure.text(0.012, 0.07 / height, text, fontsize=7.5, color=QUIET, in_layout=False)
     if panel is not None:
-        handles, labels = panel.get_legend_handles_labels()
         legend = figure.legend(
-            handles, labels, loc="lower center", bbox_to_anchor=(0.5, 0.18 / height), ncols=len(labels), frameon=False,
-            fontsize=8.5, labelcolor=INK, handlelength=4.2 if len(labels) < 8 else 2, columnspacing=1.5,
+            handles, labels, loc="lower center", bbox_to_anchor=(0.5, 0.18 / height), ncols=columns, frameon=False,
+            fontsize=8.5, labelcolor=INK, handlelength=4.2 if columns < 8 else 2, columnspacing=1.5,
         )  # fmt: skip
         legend.set_in_layout(False)
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from laconic.experiments import words
-from laconic.experiments.settings import SETTINGS
+from laconic.experiments.settings import BEST_CENTRE, LOCAL_RLS, SETTINGS, WAVES
 from laconic.experiments.tables import MARGINS, REFERENCE, mean_and_spread
 from laconic.experiments.tuning import Tuning
 from laconic.experiments.words import each, exponents, join, known, percent, shares, some, span, times, title
@@ -65,6 +65,9 @@ def shows(results: Results) -> list[Finding]:
         _price(scores),
         _alone(scores),
         _ends(scores),
+        _waves(results),
+        _waves_apart(results),
+        _needs(results),
         _saving(results),
         _arrival(results),
         _collaboration(results),
@@ -157,6 +160,53 @@ def _ends(scores: Scores) -> Finding | None:
             f"{some(better, len(alone))}; it costs O(L²) a sample where ODKLA costs O(L)."
         )
     return Finding("The two ends of the scale", text)
+
+
+def _waves(results: Results) -> Finding | None:
+    """Error and bits of WaveRLS on shuffled rows, beside a centre, ODKLA, and agents that never speak."""
+    rows = results.get("rows", [])
+    errors, bits = mean_and_spread(rows, "mse"), mean_and_spread(rows, "bits")
+    centre, dense = _ratios(errors, WAVES[0], BEST_CENTRE), _ratios(errors, WAVES[0], "ODKLA")
+    fewer = _ratios(bits, "ODKLA", WAVES[0])
+    if not (centre and dense and fewer):
+        return None
+    text = (
+        f"WaveRLS, with its defaults, has {times(centre.values())} the error of the best centre and "
+        f"{times(dense.values())} ODKLA's, and sends {times(fewer.values())} fewer bits than ODKLA."
+    )
+    alone = _ratios(errors, WAVES[0], LOCAL_RLS)
+    if alone:
+        better = [name for name, ratio in alone.items() if ratio < 1]
+        text += (
+            f" The zero bits of agents that do recursive least squares alone are the harder baseline: it is better "
+            f"than they are on {some(better, len(alone))}, by factors of {times(1 / r for r in alone.values())}."
+        )
+    return Finding("Waves", text)
+
+
+def _waves_apart(results: Results) -> Finding | None:
+    """WaveRLS where agents see different data."""
+    scores = mean_and_spread(results.get("rows", []), "global_mse")
+    parts = []
+    for partition in dict.fromkeys(key[1] for key in scores if key[1] != _SHUFFLED):
+        centre, alone = (_ratios(scores, *pair, partition) for pair in ((WAVES[0], BEST_CENTRE), (LOCAL_RLS, WAVES[0])))
+        if centre and alone:
+            parts.append(
+                f"with rows {words.partition(partition)} its global error is {times(centre.values())} the best "
+                f"centre's, that of agents alone {times(alone.values())} its own"
+            )
+    return Finding("Waves where agents see different data", f"{join(parts).capitalize()}.") if parts else None
+
+
+def _needs(results: Results) -> Finding | None:
+    work = [e["work"] for e in results.get("times") or [] if e["algorithm"] == WAVES[0] and known(e.get("work"))]
+    if not work:
+        return None
+    return Finding(
+        "What waves need that ODKLA does not",
+        f"O(D²) work a sample and O(D²) memory at every agent (here {times(work)} ODKLA's seconds), a spanning tree, "
+        "and lockstep or slots that all agents agree on to within a hop.",
+    )
 
 
 def _saving(results: Results) -> Finding | None:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from laconic import learners
 from laconic.channel import Censor, Channel, Quantizer
-from laconic.experiments.settings import BITS, CENSORED, METHODS, QUANTIZED, REGULARIZATION, Setting
-from laconic.learners import ODKLA, Learner
+from laconic.experiments.settings import BITS, CENSORED, FRUGAL, METHODS, QUANTIZED, REGULARIZATION, WAVES, Setting
+from laconic.learners import ODKLA, Learner, WaveRLS
 
 Steps = dict[str, Any]  # numbers; Any, because they are passed on as keyword arguments of several types
 
@@ -48,6 +48,11 @@ def methods(setting: Setting, names: tuple[str, ...] = METHODS) -> dict[str, Met
     if unknown:
         raise ValueError(f"algorithm must be one of {', '.join(all_methods())}, got {unknown[0]!r}.")
     return {name: Method(name, learner_of(name).grid, partial(_make, name, setting)) for name in names}
+
+
+def untuned(names: tuple[str, ...]) -> dict[str, Learner]:
+    """The learners of these names that run as they are, whatever the set."""
+    return {name: WaveRLS.frugal() if name == FRUGAL else WaveRLS() for name in names if name in WAVES}
 
 
 def _make(name: str, setting: Setting, steps: Steps) -> Learner:

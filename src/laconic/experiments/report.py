@@ -21,12 +21,16 @@ from laconic._files import written_whole
 from laconic.experiments import findings, words
 from laconic.experiments.batch import PUBLISHED
 from laconic.experiments.settings import (
+    BEST_CENTRE,
     BITS,
     EDGE_PROBABILITY,
+    ENDS,
+    LOCAL_RLS,
     METHODS,
     N_FREQUENCIES,
     REGULARIZATION,
     SETTINGS,
+    WAVES,
 )
 from laconic.experiments.tables import MARGINS, REFERENCE, mean_and_spread
 from laconic.experiments.tuning import Tuning
@@ -38,7 +42,6 @@ COLUMNS = (
     "set", "partition", "agents", "algorithm", "seed", "mse", "global_mse", "bits", "sends", "seconds", "parameters",
 )  # fmt: skip
 
-_ENDS = ("Local RLS", "Centralised RLS")
 _PROTOCOLS = {
     "prepared": "prepared: rows, columns and scaling (of the whole matrix) of the sets that the paper's counts fit",
     "paper": "paper: the paper's words, every column scaled to [0, 1] on its own",
@@ -85,6 +88,7 @@ def write_report(results: Mapping[str, Any], folder: str | Path) -> Path:
         constants={"L": N_FREQUENCIES, "ridge": REGULARIZATION, "bits": BITS, "p": EDGE_PROBABILITY},
         shows=findings.shows(results),
         limits=findings.limits(results),
+        waves=_waves(results),
         accuracy=_accuracy(results),
         saving=_saving(results),
         times=_times(results),
@@ -108,11 +112,14 @@ def _about(results: Mapping[str, Any]) -> View:
     about = dict(results.get("about") or {})
     seeds = about.get("seeds") or []
     sets = list(results.get("sets") or {})
-    chosen = [name for name in METHODS if name in (about.get("algorithms") or METHODS)]
+    every = (*METHODS, *WAVES)
+    chosen = [name for name in every if name in (about.get("algorithms") or every)]
     command = ["laconic reproduce", f"--protocol {about.get('protocol', 'prepared')}"]
     command += [f"--set {' '.join(sets)}"] if sets and set(sets) != set(SETTINGS) else []
-    command += [f"--algorithm {' '.join(chosen)}"] if len(chosen) < len(METHODS) else []
+    named = [name.replace(" ", "-") for name in chosen]
+    command += [f"--algorithm {' '.join(named)}"] if len(chosen) < len(every) else []
     command += ["--quick"] if about.get("quick") else [f"--seeds {len(seeds)}"] if seeds else []
+    command += [f"--first-seed {seeds[0]}"] if seeds and seeds[0] else []
     facts = {
         "version": f"laconic {about['version']}" if about.get("version") else None,
         "protocol": _PROTOCOLS.get(about.get("protocol", ""), about.get("protocol")),
@@ -171,6 +178,23 @@ def _accuracy(results: Mapping[str, Any]) -> View | None:
     return {"sets": sets, "cells": cells} if cells else None
 
 
+def _waves(results: Mapping[str, Any]) -> View | None:
+    """Error on everyone's data and bits of waves, of ODKLA and QC-ODKLA, and of the ends of the scale."""
+    rows = results.get("rows") or []
+    errors, bits = mean_and_spread(rows, "global_mse"), mean_and_spread(rows, "bits")
+    shown = ("ODKLA", "QC-ODKLA", LOCAL_RLS, *WAVES, BEST_CENTRE)
+    agents = {row["set"]: row["agents"] for row in rows}
+    lines = []
+    for name, partition in dict.fromkeys((row["set"], row["partition"]) for row in rows):
+        keys = {a: (name, partition, a) for a in shown if (name, partition, a) in errors}
+        cells = {a: {"mse": errors[key], "kbit": bits[key][0] / agents[name] / 1e3} for a, key in keys.items()}
+        both = {WAVES[0], BEST_CENTRE} <= set(cells)
+        ratio = cells[WAVES[0]]["mse"][0] / cells[BEST_CENTRE]["mse"][0] if both else None
+        if WAVES[0] in cells:
+            lines.append({"set": name, "partition": partition, "cells": cells, "ratio": ratio})
+    return {"algorithms": shown, "lines": lines} if lines else None
+
+
 def _saving(results: Mapping[str, Any]) -> list[View]:
     """A line for each set: what quantization, censoring and both saved, the price, and where the censor is silent."""
     lines = []
@@ -180,7 +204,7 @@ def _saving(results: Mapping[str, Any]) -> list[View]:
             continue
         base = table["ODKLA"]
         line: View = {"set": name, "bits": base["bits"], "silence": (one.get("censoring") or {}).get("QC-ODKLA")}
-        for algorithm in ("Q-ODKLA", "C-ODKLA", "QC-ODKLA"):
+        for algorithm in ("Q-ODKLA", "C-ODKLA", "QC-ODKLA", *WAVES):
             entry = table.get(algorithm)
             line[algorithm] = entry and {"saved": entry["saved"], "price": entry["mse"] / base["mse"] - 1}
         both, quantized = table.get("QC-ODKLA"), table.get("Q-ODKLA")
@@ -204,7 +228,7 @@ def _times(results: Mapping[str, Any]) -> View | None:
     partial_sets = {
         entry["title"]: entry["paper_seconds_in_proportion"] / entry["paper_seconds"]
         for entry in table
-        if not 0.999 < entry["paper_seconds_in_proportion"] / entry["paper_seconds"] < 1.001
+        if entry["paper_seconds"] and not 0.999 < entry["paper_seconds_in_proportion"] / entry["paper_seconds"] < 1.001
     }
     return {"algorithms": _algorithms(table), "cells": cells, "partial": partial_sets}
 
@@ -227,7 +251,9 @@ def _batch(results: Mapping[str, Any]) -> list[View]:
     for name, one in (results.get("sets") or {}).items():
         if one.get("batch"):
             own = online.get((name, "shuffled", "ODKLA"))
-            lines.append({"set": name, "published": PUBLISHED.get(name), "online": own and own[0], **one["batch"]})
+            waves = online.get((name, "shuffled", WAVES[0]))
+            more = {"published": PUBLISHED.get(name), "online": own and own[0], "waves": waves and waves[0]}
+            lines.append({"set": name, **more, **one["batch"]})
     return lines
 
 
@@ -328,9 +354,9 @@ def _further(results: Mapping[str, Any]) -> list[str]:
 
 
 def _algorithms(rows: Iterable[Row]) -> list[str]:
-    """The algorithms of the rows: the paper's order, then the two ends of the scale, then others."""
+    """The algorithms of the rows: the paper's order, then ours, the ends of the scale, and others."""
     there = list(dict.fromkeys(row["algorithm"] for row in rows))
-    known = [name for name in (*METHODS, *_ENDS) if name in there]
+    known = [name for name in (*METHODS, *WAVES, *ENDS) if name in there]
     return known + [name for name in there if name not in known]
 
 

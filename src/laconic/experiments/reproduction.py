@@ -17,11 +17,11 @@ from laconic import _validate, data
 from laconic._worded import ArgumentError
 from laconic.experiments import figures, tables, theory
 from laconic.experiments.batch import batch
-from laconic.experiments.methods import methods
+from laconic.experiments.methods import methods, untuned
 from laconic.experiments.pieces import Pieces
 from laconic.experiments.report import write_report, write_summary
 from laconic.experiments.runs import Row, Scope, run_set, trace_name, tuned
-from laconic.experiments.settings import METHODS, SETTINGS, Setting
+from laconic.experiments.settings import BEST_CENTRE, LOCAL_RLS, METHODS, SETTINGS, WAVES, Setting
 from laconic.experiments.streams import SCALING
 from laconic.experiments.tuning import Tuning
 from laconic.offline import coke_experiment
@@ -44,6 +44,7 @@ def reproduce(
     sets: tuple[str, ...] | None = None,
     algorithms: tuple[str, ...] | None = None,
     seeds: int = 5,
+    first_seed: int = 0,
     quick: bool = False,
     progress: bool = True,
 ) -> dict[str, Any]:
@@ -58,9 +59,9 @@ def reproduce(
     data_dir : path, optional
         Folder with the raw files.
     sets, algorithms : tuple of str, optional
-        Some of ``SETTINGS`` and of ``METHODS``; all by default.
-    seeds : int
-        Seeds 0 .. seeds - 1: each decides the shuffle, the frequencies and the graph.
+        Some of ``SETTINGS`` and of ``METHODS`` and ``WAVES``; all by default.
+    seeds, first_seed : int
+        So many seeds, from this one on: each decides the shuffle, the frequencies and the graph.
     quick : bool
         At most 6000 rows of each set and two seeds: a look in under a minute.
     progress : bool
@@ -72,10 +73,12 @@ def reproduce(
         All numbers of the report, as also written to ``results.json``.
     """
     started = time.perf_counter()
+    first = _validate.integer("first_seed", first_seed, least=0)
+    n_seeds = min(_validate.integer("seeds", seeds, least=1), _QUICK_SEEDS if quick else seeds)
     plan = Scope(
         protocol=_validate.choice("protocol", protocol, tuple(SCALING)),
-        seeds=tuple(range(min(_validate.integer("seeds", seeds, least=1), _QUICK_SEEDS if quick else seeds))),
-        algorithms=algorithms or METHODS,
+        seeds=tuple(range(first, first + n_seeds)),
+        algorithms=algorithms or (*METHODS, *WAVES),
         max_rows=_QUICK_ROWS if quick else None,
         data_dir=data_dir,
     )
@@ -113,7 +116,8 @@ def _one_set(pieces: Pieces, plan: Scope, setting: Setting, results: dict[str, A
         rows += run_set(pieces, plan, setting, tunings, partition, tick)
     results["rows"] += rows
     traces = {
-        name: [pieces.trace(trace_name(setting, "shuffled", name, seed)) for seed in plan.seeds] for name in tunings
+        name: [pieces.trace(trace_name(setting, "shuffled", name, seed)) for seed in plan.seeds]
+        for name in (*tunings, *untuned(plan.algorithms), LOCAL_RLS, BEST_CENTRE)
     }
     traces = {name: runs for name, runs in traces.items() if not any(trace.diverged for trace in runs)}
     tick(f"{setting.title}: theory")
@@ -156,6 +160,7 @@ def _theory(pieces: Pieces, plan: Scope, setting: Setting, tunings: Mapping[str,
     learners = {
         name: known[name].make(tunings[name].steps) for name in tunings if name in ("ODKLA", "QC-ODKLA", "Local")
     }
+    learners |= untuned(tuple(name for name in plan.algorithms if name == WAVES[0]))
     steps = tunings["ODKLA"].steps
     key = plan.key(setting, learners=[repr(learner) for learner in learners.values()], steps=steps)
 

@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, final
 
-import numpy as np
-
 from laconic.engine import Diverged, simulate, sweep
-from laconic.experiments.methods import methods
+from laconic.experiments.ends import centres, local_rls, slim
+from laconic.experiments.methods import methods, untuned
 from laconic.experiments.pieces import Pieces
-from laconic.experiments.settings import METHODS, Setting
+from laconic.experiments.settings import ENDS, LOCAL_RLS, METHODS, WAVES, Setting
 from laconic.experiments.streams import Stream, make_stream
 from laconic.experiments.tuning import Tuning, tune
 from laconic.learners import Learner
-from laconic.offline import recursive_least_squares
 from laconic.trace import Trace
 
 Row = dict[str, Any]
@@ -44,7 +42,7 @@ class Scope:
 
     protocol: str = "prepared"
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
-    algorithms: tuple[str, ...] = METHODS
+    algorithms: tuple[str, ...] = (*METHODS, *WAVES)
     max_rows: int | None = None
     data_dir: str | None = None
     prefix: float = 1.0
@@ -67,7 +65,8 @@ class Scope:
 
 def tuned(pieces: Pieces, plan: Scope, setting: Setting, tick: Callable[[str], object]) -> dict[str, Tuning]:
     """The best steps of every method on this set."""
-    names = tuple(dict.fromkeys((*plan.algorithms, "ODKLA")))  # the tables compare with ODKLA
+    # The tables compare with ODKLA; what has nothing to tune is not run here.
+    names = tuple(name for name in dict.fromkeys((*plan.algorithms, "ODKLA")) if name not in WAVES)
     key = plan.key(setting, seeds=plan.seeds, methods=names, prefix=plan.prefix)
 
     def compute() -> dict[str, Any]:
@@ -95,6 +94,7 @@ def run_set(
     rows = []
     known = methods(setting, tuple(tunings))
     learners = {name: known[name].make(tuning.steps) for name, tuning in tunings.items()}
+    learners |= untuned(plan.algorithms)
     for seed in plan.seeds:
         names = {name: trace_name(setting, partition, name, seed) for name in learners}
         keys = {
@@ -113,9 +113,11 @@ def run_set(
                 collective=True,
             )
             for name in missing:
-                pieces.keep_trace(names[name], traces[name])
-                seconds = timed(learners[name], stream, _TIMED_RUNS if partition == "shuffled" else 1)
-                made[name] = _row(setting, partition, name, seed, traces[name], seconds, tunings[name].steps, stream)
+                pieces.keep_trace(names[name], slim(traces[name]) if name in WAVES else traces[name])
+                repeats = _TIMED_RUNS if partition == "shuffled" and name not in WAVES else 1
+                seconds = timed(learners[name], stream, repeats)
+                steps = tunings[name].steps if name in tunings else {}
+                made[name] = _row(setting, partition, name, seed, traces[name], seconds, steps, stream)
         for name in learners:
             rows.append(pieces.value(names[name], keys[name], partial(made.get, name)))
         rows += _least_squares(pieces, plan, setting, partition, seed)
@@ -174,30 +176,17 @@ def _row(
 
 
 def _least_squares(pieces: Pieces, plan: Scope, setting: Setting, partition: str, seed: int) -> Iterable[Row]:
-    """The two ends of the scale: recursive least squares by each agent alone, and by one who sees everything."""
-    for name, centralised in (("Local RLS", False), ("Centralised RLS", True)):
-        key = plan.key(setting, partition=partition, seed=seed, what=name)
-
-        def compute(name: str = name, centralised: bool = centralised) -> Row:
-            stream = plan.stream(setting, seed, partition)
-            start = time.perf_counter()
-            predictions = recursive_least_squares(stream.features, stream.X, stream.y, centralised=centralised)
-            mse = float(np.nanmean((predictions - stream.y) ** 2))
-            return {
-                "set": setting.name,
-                "partition": partition,
-                "agents": setting.n_agents,
-                "algorithm": name,
-                "seed": seed,
-                "mse": mse,
-                "global_mse": mse if centralised else None,
-                "bits": 0,
-                "sends": 0,
-                "seconds": time.perf_counter() - start,
-                "parameters": {"features": repr(stream.features), "rounds": len(stream.y)},
-            }
-
-        yield pieces.value(trace_name(setting, partition, name, seed), key, compute)
+    """The ends of the scale: recursive least squares by each agent alone, and by one who is sent everything."""
+    keys = {name: plan.key(setting, partition=partition, seed=seed, what=name) for name in ENDS}
+    names = {name: trace_name(setting, partition, name, seed) for name in ENDS}
+    made: dict[str, Row] = {}
+    if not all(pieces.has(names[name], keys[name]) for name in ENDS):
+        stream = plan.stream(setting, seed, partition)
+        traces = {LOCAL_RLS: local_rls(stream), **centres(stream)}
+        for name, trace in traces.items():
+            pieces.keep_trace(names[name], trace)
+            made[name] = _row(setting, partition, name, seed, trace, trace.seconds, {}, stream)
+    return [pieces.value(names[name], keys[name], partial(made.get, name)) for name in ENDS]
 
 
 def trace_name(setting: Setting, partition: str, name: str, seed: int) -> str:

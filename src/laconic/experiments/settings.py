@@ -5,12 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import final
 
-from laconic.learners import DOKL, ODKLA, QCODKLA, RFFDOKL, Local
+from laconic.learners import DOKL, ODKLA, QCODKLA, RFFDOKL, Local, WaveRLS
 
 #: The two halves of QC-ODKLA's channel, each on its own: ODKLA that censors, ODKLA that quantizes.
 CENSORED, QUANTIZED = "C-ODKLA", "Q-ODKLA"
 #: The paper's four algorithms, these halves, and the baseline that never speaks.
 METHODS = (RFFDOKL.name, DOKL.name, ODKLA.name, QCODKLA.name, CENSORED, QUANTIZED, Local.name)
+#: What this package sets beside them, with its defaults and with its frugal ones: nothing of it is tuned.
+FRUGAL = f"{WaveRLS.name} frugal"
+WAVES = (WaveRLS.name, FRUGAL)
+#: The ends of the scale: each agent alone, a centre with the usual ridge, and one with the best ridge in hindsight.
+LOCAL_RLS, CENTRALISED_RLS, BEST_CENTRE = "Local RLS", "Centralised RLS", "Best centre"
+ENDS = (LOCAL_RLS, CENTRALISED_RLS, BEST_CENTRE)
 
 N_FREQUENCIES = 50
 REGULARIZATION = 1e-4

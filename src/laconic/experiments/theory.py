@@ -16,7 +16,7 @@ from laconic.channel import Censor, Channel, Quantizer
 from laconic.engine import Diverged, simulate
 from laconic.experiments.settings import BITS, REGULARIZATION, Setting
 from laconic.experiments.streams import Stream
-from laconic.learners import ODKLA, Learner
+from laconic.learners import ODKLA, Learner, WaveRLS
 from laconic.offline import batch_solution, comparator
 from laconic.trace import Trace
 
@@ -43,14 +43,20 @@ def theorem_steps(stream: Stream, *, printed: bool, scale: float = 1.0) -> dict[
 def regret(stream: Stream, learners: Mapping[str, Learner]) -> dict[str, Any]:
     """Regret and collective regret against the best fixed model, and the slope of each in log-log over its last part.
 
-    A slope of 1/2 is the theorem's; 1 would mean that nothing is learned. The comparator carries the same ridge a slot.
+    A slope of 1/2 is the theorem's; 1 would mean that nothing is learned. The comparator carries the same ridge a slot:
+    the paper's, or, for a learner that has one for the whole stream, its share of that.
     """
     best = comparator(stream.features, stream.X, stream.y, regularization=REGULARIZATION)
     picked = _logarithmic(len(stream.y))
     outcome: dict[str, Any] = {"rounds": (picked + 1).tolist(), "comparator_mse": best.mse()}
     for name, learner in learners.items():
         trace = simulate(learner, stream.features, stream.network, stream.X, stream.y, collective=True)
-        own, together = trace.regret(best), trace.collective_regret(best)
+        against = best
+        if isinstance(learner, WaveRLS):
+            share = learner.ridge / len(stream.y)
+            against = comparator(stream.features, stream.X, stream.y, regularization=share)
+            trace = dataclasses.replace(trace, about={**trace.about, "regularization": share})
+        own, together = trace.regret(against), trace.collective_regret(against)
         outcome[name] = {
             "regret": own[picked].tolist(),
             "collective": together[picked].tolist(),
