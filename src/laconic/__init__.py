@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 # Pictures are drawn by a room that knows traces and networks, which do not know it.
 _late.provide("draw a trace", "laconic.plot", "draw_trace")
+_late.provide("draw waves", "laconic.plot", "draw_waves")
 _late.provide("draw a network", "laconic.plot", "draw_network")
 
 __all__ = [

@@ -275,6 +275,12 @@ class Trace:
         drawn: Figure = _late.find("draw a trace")(self, label, figure)
         return drawn
 
+    def plot_waves(self, figure: Figure | None = None) -> Figure:
+        """The waves of a run with ``WaveRLS``: when each ran and how long, its bits and terms, below the error."""
+        _extras.need("matplotlib", "a picture")
+        drawn: Figure = _late.find("draw waves")(self, figure)
+        return drawn
+
     def save(self, path: str | Path) -> Path:
         """Write the trace, state and all, as one ``.npz`` file: complete or not at all."""
         path = _validate.path("path", path)

@@ -53,6 +53,27 @@ def test_curves_end_where_the_run_ended(traces):
             assert (np.diff(x) >= 0).all()
 
 
+def test_waves_are_drawn_where_they_ran_and_as_high_as_their_bits(traces):
+    X = np.random.default_rng(0).uniform(size=(120, 4, 2))
+    features = lc.RandomFeatures.gaussian(n_inputs=2, n_frequencies=10, bandwidth=0.5, seed=0)
+    trace = lc.simulate(lc.WaveRLS(), features, lc.Network.path(4), X, np.sin(4 * X[..., 0]))
+    above, below = trace.plot_waves().axes
+    bars = below.patches
+    assert [bar.get_x() for bar in bars] == trace.waves["when"].tolist()
+    assert [bar.get_height() for bar in bars] == pytest.approx(trace.waves["bits"] / 1e3)
+    assert bars[0].get_width() == 2 * trace.waves["depth"][0] == 4
+    assert {text.get_text() for text in below.texts} == {str(terms) for terms in trace.waves["terms"] if terms}
+    x, y = above.lines[0].get_data()
+    assert (x[0], x[-1]) == (1, 120)
+    assert y[-1] == pytest.approx(trace.squared_errors()[96:].mean())
+    empty = Figure()
+    assert trace.plot_waves(empty) is empty
+    with pytest.raises(ValueError, match="figure must be empty"):
+        trace.plot_waves(empty)
+    with pytest.raises(ValueError, match="this run with ODKLA has none"):
+        traces["ODKLA"].plot_waves()
+
+
 def test_every_point_is_a_point_of_the_run(traces):
     trace = traces["QC-ODKLA"]
     x, y = curve(trace.plot().axes[2], "QC-ODKLA").get_data()

@@ -2,5 +2,6 @@
 
 from laconic.plot.networks import draw_network
 from laconic.plot.traces import draw_trace
+from laconic.plot.waves import draw_waves
 
-__all__ = ["draw_network", "draw_trace"]
+__all__ = ["draw_network", "draw_trace", "draw_waves"]
