@@ -73,6 +73,11 @@ def main() -> None:
     for name, (error, megabits, _) in mean_traces(others, gaussian).items():
         print(f"  {name:40}" + ("diverged" if np.isnan(error) else f"{error:8.4f}{megabits:8.2f}"))
 
+    waves = {"WaveRLS()": lc.WaveRLS(), "WaveRLS.frugal()": lc.WaveRLS.frugal(), "alone": lc.WaveRLS().alone(2000)}
+    print("waves: global mse, Mbit, mse on own data")
+    for name, (error, megabits, own) in mean_traces(waves, gaussian).items():
+        print(f"  {name:40}{error:8.4f}{megabits:8.2f}{own:8.4f}")
+
     odkla = {"odkla": lc.ODKLA(0.5, 1.0)}
     widths = (0.05, 0.1, 0.2, 0.4, 0.8)
     print(f"kernel and bandwidth {widths}, 50 frequencies: global mse of ODKLA")

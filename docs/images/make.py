@@ -22,6 +22,8 @@ SEEDS = range(5)
 
 def main() -> None:
     """All of them."""
+    from one_wave import draw_wave  # beside this file; measure.py imports it from elsewhere
+
     demo = load_example("compare_learners")
     network = lc.Network.grid(demo.ROWS, demo.COLUMNS)
     features = lc.RandomFeatures.gaussian(n_inputs=2, n_frequencies=50, bandwidth=0.2, seed=0)
@@ -31,6 +33,7 @@ def main() -> None:
     save("knowledge", demo.draw_knowledge(traces, features))
     save("learning", draw_learning(traces))
     save("networks", draw_networks())
+    save("wave", draw_wave(demo))
     save("readme", draw_readme())
     save("steps", draw_steps(demo, network))
     save("saying-less", draw_saying_less(demo, network))
