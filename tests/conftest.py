@@ -72,10 +72,12 @@ def pytest_collection_finish(session):
 
 
 def compile_kernels():
-    """Run each kernel once, in double precision: a simulation, and two agents that talk."""
+    """Run each kernel once, in double precision: a simulation, a sweep, and two agents that talk."""
     features = lc.RandomFeatures.gaussian(n_inputs=2, n_frequencies=4, bandwidth=0.5, seed=0)
     learner = lc.QCODKLA(alpha=0.0, beta=0.5, bits=3)
-    lc.simulate(learner, features, lc.Network.ring(2), np.zeros((2, 2, 2)), np.ones((2, 2)))
+    run = features, lc.Network.ring(2), np.zeros((2, 2, 2)), np.ones((2, 2))
+    lc.simulate(learner, *run)
+    lc.sweep({"one": learner, "other": lc.Local(0.5)}, *run, collective=True)
     agents = {name: lc.Agent(name, [other], features, learner, n_agents=2) for name, other in ("ab", "ba")}
     for _ in range(8):  # the first of them to get to know each other
         for agent in agents.values():
