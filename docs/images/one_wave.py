@@ -89,7 +89,8 @@ def _arrows(panel: Any, demo: ModuleType, network: lc.Network, trace: lc.Trace, 
             panel.add_patch(
                 FancyArrowPatch(
                     tuple(start + 0.5 * along), tuple(end - 0.5 * along),
-                    arrowstyle="simple,head_length=6,head_width=7", mutation_scale=1.2, shrinkA=1, shrinkB=1, color=UP if up else DOWN, zorder=4,
+                    arrowstyle="simple,head_length=6,head_width=7",
+                    mutation_scale=1.2, shrinkA=1, shrinkB=1, color=UP if up else DOWN, zorder=4,
                 )
             )  # fmt: skip
             sideways = along[0] != 0

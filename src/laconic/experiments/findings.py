@@ -179,7 +179,8 @@ def _waves(results: Results) -> Finding | None:
         better = [name for name, ratio in alone.items() if ratio < 1]
         text += (
             f" The zero bits of agents that do recursive least squares alone are the harder baseline: it is better "
-            f"than they are on {some(better, len(alone))}, by factors of {times(1 / r for r in alone.values())}."
+            f"than they are on {some(better, len(alone))}; their error is "
+            f"{times(1 / ratio for ratio in alone.values())} its own."
         )
     return Finding("Waves", text)
 
@@ -195,7 +196,7 @@ def _waves_apart(results: Results) -> Finding | None:
                 f"with rows {words.partition(partition)} its global error is {times(centre.values())} the best "
                 f"centre's, that of agents alone {times(alone.values())} its own"
             )
-    return Finding("Waves where agents see different data", f"{join(parts).capitalize()}.") if parts else None
+    return Finding("Waves where agents see different data", f"{'; '.join(parts).capitalize()}.") if parts else None
 
 
 def _needs(results: Results) -> Finding | None:
