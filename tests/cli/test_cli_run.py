@@ -188,8 +188,7 @@ def test_the_twin_takes_the_steps_of_its_learner(loss):
 
 def test_waves_are_counted_and_compared_with_the_same_learner_alone(files, capsys):
     words = ("run", "flats.csv", "--learner", "wave-rls", "--network", "path", "--bandwidth", 0.7, "--out", "out")
-    screen, err = run(capsys, *words)
-    assert err == ""
+    screen, _ = run(capsys, *words)
     own = data.load(files / "flats.csv")
     X, y = data.partition(data.scale(own.X, "column"), data.scale(own.y, "column"), 5, "shuffled", 0)
     given = (lc.RandomFeatures.gaussian(3, 50, 0.7, 0), lc.Network.path(5), X, y)
@@ -203,6 +202,8 @@ def test_waves_are_counted_and_compared_with_the_same_learner_alone(files, capsy
     alone = lc.offline.recursive_least_squares(given[0], X, y, centralised=False, regularization=0.05)
     shown = cells(screen, "WaveRLS, alone")
     assert float(shown[0]) == pytest.approx(np.mean((alone - y) ** 2), rel=1e-3) and shown[-2:] == ["0", "0"]
+    assert "written to out: trace.npz, picture.png, waves.png, run.json" in screen
+    assert Path("out/waves.png").read_bytes().startswith(b"\x89PNG")
     about = json.loads(Path("out/run.json").read_text())
     assert about["learner"]["kappa"] == 1.0 and about["channel"] is None and about["result"]["local_step"] is None
     later, _ = run(capsys, "run", "flats.csv", "--learner", "waverls", "--parameter", "first=100")

@@ -15,11 +15,18 @@ from laconic.cli.learners import describe_learner
 from laconic.cli.results import Result
 
 
-def write(folder: Path, result: Result, arguments: argparse.Namespace) -> None:
-    """The trace, its picture, and every parameter."""
+def write(folder: Path, result: Result, arguments: argparse.Namespace) -> tuple[str, ...]:
+    """The trace, its picture, that of its waves if it has any, and every parameter; returns the names of the files."""
     result.trace.save(folder / "trace.npz")
     _draw(result, arguments.seed).savefig(folder / "picture.png", dpi=150)
     (folder / "run.json").write_text(json.dumps(_about(result, arguments), indent=2, default=str) + "\n")
+    if not len(result.trace.waves):
+        return "trace.npz", "picture.png", "run.json"
+    from matplotlib.figure import Figure
+
+    figure = result.trace.plot_waves(Figure(figsize=(8.4, 4.6), layout="constrained"))
+    figure.savefig(folder / "waves.png", dpi=150)
+    return "trace.npz", "picture.png", "waves.png", "run.json"
 
 
 def _draw(result: Result, seed: int) -> Any:

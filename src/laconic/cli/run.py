@@ -77,7 +77,7 @@ def add(commands: Commands) -> None:
     )
     group = parser.add_argument_group("output")
     group.add_argument("--seed", type=whole, default=0, metavar="S", help="decides shuffle, frequencies and graph (0)")
-    group.add_argument("--out", metavar="DIR", help="leave trace.npz, picture.png and run.json there")
+    group.add_argument("--out", metavar="DIR", help="leave trace.npz, its pictures and run.json there")
     group.add_argument("--progress", action="store_true", help="show a progress bar")
     parser.set_defaults(command=run)
 
@@ -111,8 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
     result = Result(source, learner, stream, trace, twin, both["local"])
     print(result)
     if folder is not None:
-        write(folder, result, arguments)
-        print(f"\nwritten to {folder}: trace.npz, picture.png, run.json")
+        print(f"\nwritten to {folder}: {', '.join(write(folder, result, arguments))}")
     return 0
 
 
