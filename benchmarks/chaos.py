@@ -153,7 +153,7 @@ def wipe(place: Place, options: argparse.Namespace) -> tuple[str, ...]:
 
 def twice(place: Place, options: argparse.Namespace) -> tuple[str, ...]:
     """A second process goes by the name of the first agent, on another port and with a disk of its own."""
-    name = place.names[0]
+    name = place.names[-1]  # who dials the others; who is dialled is found where it always was
     calm(5)
     folder = place.folder / "second"
     folder.mkdir()

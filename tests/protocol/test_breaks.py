@@ -295,7 +295,9 @@ def test_the_same_name_twice_is_fenced(twice, clock, features):
         fenced += [alert.what for alert in older.alerts()] + [alert.what for alert in newer.alerts()]
     assert "another has this name" in fenced
     assert "two of one name" in [alert.what for alert in agents[other].alerts()]
-    survivor = newer if newer.edges[other] == "live" else older
+    survivor, fenced_one = (newer, older) if newer.edges[other] == "live" else (older, newer)
+    if clock == "lockstep":  # nor does it run ahead, to where the others would have to follow
+        assert fenced_one.waiting == (other,) and fenced_one.round <= survivor.round
     agents[twice] = survivor
     settle(agents)
     play(agents, 4)

@@ -83,7 +83,10 @@ class Dialogue(Conversation):
     def who_is_waited_for(self) -> list[Session]:
         """Who has to be heard before the next round may begin."""
         if self.lockstep:
-            return self.waiting()
+            # Whose place another process has taken everywhere must not run ahead alone: whatever round it came to, the
+            # others would have to follow when it is started again.
+            fenced = bool(self.ends) and all(end.shut == "refused" for end in self.ends.values())
+            return list(self.ends.values()) if fenced else self.waiting()
         return [e for e in self.ends.values() if e.stage is OPENING] if self.joining else []
 
     # ----------------------------------------------------------------------------------------------------------------
