@@ -220,6 +220,23 @@ def test_in_lockstep_a_neighbour_that_is_there_and_does_not_agree_is_given_up_an
     assert "neighbour is back" in [alert.event for alert in of(Alert, rest["ann"])]
 
 
+def test_in_lockstep_who_only_waits_for_a_sample_answers_again_after_a_while():
+    """The first answer was lost; no round begins here, and whoever asks cannot go on without an answer."""
+    pair, _ = joined_pair()
+    ann, ben = pair.values()
+    ben.agent.disconnected("ann")
+    ben.agent.connected("ann")
+    answers = []
+    for turn in range(4):
+        now = 1.0 + turn
+        ann.handle_timer(now)
+        ben.handle_timer(now)
+        for message in of(lc.protocol.Message, ben.actions()):
+            ann.received(message.data, "ben", now)
+        answers += [(turn, kind) for kind in sent(ann.actions())]
+    assert {turn for turn, kind in answers if kind == "call"} >= {0, 1, 2}
+
+
 def test_a_neighbour_that_was_taken_away_is_neither_waited_for_nor_given_up():
     pair, _ = joined_pair(patience=4.0)
     ann = pair["ann"]
