@@ -19,7 +19,7 @@ from laconic._npz import Archive, Form, unpacked_limit
 from laconic._validate import Array
 
 _FORMAT = 1
-_LONGEST_HEADER = 2**20
+_LONGEST_HEADER = 2**23  # the scaling of a hundred thousand inputs
 
 #: Columns with an entry for each round and agent, and the kind of number that it is.
 _WIDE = {"predictions": "f", "labels": "f", "sent": "b", "saturated": "f"}

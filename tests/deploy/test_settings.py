@@ -122,6 +122,16 @@ def test_every_key_is_taken_in(tmp_path):
     assert cellar.source == FileSettings(None, None, 10, path=tmp_path / "cellar.csv", rate=5.0, loop=True)
 
 
+def test_the_scaling_of_raw_inputs_is_a_setting():
+    measured = lc.RandomFeatures.automatic([[20.0, 5.0], [24.0, 5.0]], n_frequencies=7, seed=3)
+    keys = 'kernel = "automatic"\ncentre = [22, 5.0]\nscale = [2.0, 0]\nn_frequencies = 7\nseed = 3'
+    site = Site.parse(in_table("model", keys))
+    X = np.array([[21.0, 5.0], [30.0, -1.0]])
+    np.testing.assert_array_equal(site.features()(X), measured(X))
+    plain = Site.parse(in_table("model", keys + "\nlinear = false"))
+    assert plain.features().n_features == 14
+
+
 def test_defaults_are_a_site_that_works():
     site = Site.parse(SMALL)
     assert (site.name, site.clock, site.checkpoint, site.security) == ("site", "lockstep", None, None)
@@ -220,6 +230,20 @@ WRONG = {
     "channel of local": (
         in_table("channel", "bits = 3", in_table("learner", 'algorithm = "local"')),
         "[channel] must be empty or absent with the algorithm local",
+    ),
+    "no scale": (in_table("model", 'kernel = "automatic"\ncentre = [1, 2]'), "[model] must have a key 'scale'."),
+    "scale of another length": (
+        in_table("model", 'kernel = "automatic"\ncentre = [1]\nscale = [1]'),
+        "[model] centre and scale must have n_inputs = 2 entries, got 1.",
+    ),
+    "scale below zero": (
+        in_table("model", 'kernel = "automatic"\ncentre = [1, 1]\nscale = [1, -1]'),
+        "[model] scale must be at least 0 everywhere.",
+    ),
+    "scale without need": (in_table("model", "scale = [1, 1]"), "[model] scale is not for the kernel 'gaussian'."),
+    "bandwidth without need": (
+        in_table("model", 'kernel = "automatic"\ncentre = [1, 1]\nscale = [1, 1]\nbandwidth = 2'),
+        "[model] bandwidth is not for the kernel 'automatic'.",
     ),
     "no agents": ("[model]\nn_inputs = 2\n", "must have a table [agents.NAME] for each agent."),
     "agent is a value": ("[model]\nn_inputs = 2\n[agents]\nkitchen = 1\n", "[agents.kitchen] must be a table, got 1."),

@@ -20,6 +20,7 @@ SOURCES = (
     "coding",
     "endings",
     "least_squares",
+    "lifting",
     "robust",
     "rounds",
     "rows",

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from laconic._validate import Array
-from laconic.learners import Learner
+from laconic.features import RandomFeatures
+from laconic.learners import Learner, Sample
+from laconic.learners.base import row_dot
 from laconic.network import Network
 from laconic.trace import State
 
@@ -50,6 +52,11 @@ class Engine(Protocol):
 
     def state(self) -> State:
         """All that the next round needs."""
+
+
+def make_sample(features: RandomFeatures, phi: Array, label: Array, t: int) -> Sample:
+    """What ``learner.step`` is given: with |phi|^2, where that is not 1 for every input of this map."""
+    return Sample(phi, label, t, None if features.unit else row_dot(phi, phi))
 
 
 def snapshot(round: int, learner: Mapping[str, Array], broadcast: Array) -> State:

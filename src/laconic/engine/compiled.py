@@ -13,6 +13,7 @@ from laconic._validate import Array
 from laconic.channel import Censor, Quantizer
 from laconic.engine import coding, endings, rounds, single, steps
 from laconic.engine.chunk import COLUMNS, Chunk, first_state, snapshot
+from laconic.engine.lifting import Front
 from laconic.engine.support import kernel_of, supports
 from laconic.engine.vectors import VECTOR_BYTES
 from laconic.features import RandomFeatures
@@ -58,9 +59,22 @@ def map_features(features: RandomFeatures, X: Array, dtype: Any = np.float64) ->
     phases = aligned(_BLOCK_ROWS, features.n_frequencies, dtype)
     phi = aligned(len(rows), features.n_features, dtype)
     scale = dtype.type(features.n_frequencies**-0.5)
-    if not rounds.map_rows(rows, frequencies, features.n_frequencies, scale, phases, phi):
+    front = make_front(features, _BLOCK_ROWS, dtype)
+    if not rounds.map_rows(front, rows, frequencies, features.n_frequencies, scale, phases, phi):
         raise ValueError("X holds values too large for the feature map.")
     return phi
+
+
+def make_front(features: RandomFeatures, n_rows: int, dtype: Any) -> Front:
+    """What stands before the product of this map, with room for ``n_rows`` inputs."""
+    scaling = features.scaling
+    if scaling is None:
+        nothing = np.zeros(0)
+        return Front(np.zeros(0, dtype=np.int64), nothing, nothing, np.zeros((0, 0), dtype=dtype), 0, False, 0.0, 0.0)
+    kept = scaling.columns.astype(np.int64)
+    room = np.zeros((n_rows, scaling.n_lifted), dtype=dtype)
+    centre, scale = scaling.centre[kept], scaling.scale[kept]
+    return Front(kept, centre, scale, room, features.n_direct, features.linear, scaling.share, scaling.most_direct)
 
 
 @final
@@ -99,6 +113,7 @@ class Compiled:
         self._censor = learner.channel.censor if learner.channel else None
         self._restore(first_state(learner, network, features.n_features, self.dtype, state))
         self._scratch = self._make_scratch()
+        self._front = make_front(features, len(self._scratch.phases), self.dtype)
         self._no_thresholds = np.empty(0)
 
     def _restore(self, state: State) -> None:
@@ -137,7 +152,7 @@ class Compiled:
             whole -= whole % 4  # whole register tiles
         # Collective scores need a whole round of features at once.
         n_rows = whole * self.n_agents if whole > 1 or self._collective else min(_BLOCK_ROWS, self.n_agents)
-        phases = aligned(n_rows, self._n_features // 2, self.dtype)
+        phases = aligned(n_rows, self.features.n_frequencies, self.dtype)
         phi = aligned(n_rows, self._n_features, self.dtype)
         room = aligned(2, self._n_features, self.dtype)
         return rounds.Scratch(phases, phi, room[:1], room[1:])
@@ -166,6 +181,7 @@ class Compiled:
         status, row = rounds.advance(
             self._plan,
             self._graph,
+            self._front,
             self._rows,
             self._scratch,
             record,
@@ -221,6 +237,8 @@ def make_plan(learner: Learner, features: RandomFeatures, n_agents: int, real: A
         real(high),
         real(features.n_frequencies**-0.5),
         features.n_features,
+        features.n_frequencies,
+        features.unit,
         float(kernel.reach),
     )
 
@@ -235,5 +253,6 @@ def for_one(plan: rounds.Plan, largest: float, degree: int = 0) -> tuple[Array, 
     numbers[[single.LARGEST, single.DEGREE, single.MIXING]] = largest, degree, plan.mixing
     numbers[[single.LOW, single.HIGH, single.REACH]] = plan.low, plan.high, plan.reach
     bits = max(0, plan.cells.bit_length() - 1)
-    codes = np.array([plan.algorithm, plan.loss, plan.n_features // 2, plan.rounding, bits], dtype=np.int64)
+    shape = plan.n_frequencies, plan.rounding, bits, plan.n_features, int(plan.unit)
+    codes = np.array([plan.algorithm, plan.loss, *shape], dtype=np.int64)
     return numbers, codes

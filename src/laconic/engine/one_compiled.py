@@ -8,7 +8,7 @@ import numpy as np
 
 from laconic._validate import Array
 from laconic.engine import coding, single, steps
-from laconic.engine.compiled import aligned, for_one, make_plan, padded
+from laconic.engine.compiled import aligned, for_one, make_front, make_plan, padded
 from laconic.engine.one import OneRow
 from laconic.engine.support import kernel_of
 from laconic.features import RandomFeatures
@@ -45,19 +45,27 @@ class CompiledRow(OneRow):
         """See the world through other frequencies."""
         self._frequencies = padded(features.frequencies.T, self.dtype)
         self.sample = np.zeros((1, features.n_inputs), dtype=self.dtype)
+        self._front = make_front(features, 1, self.dtype)
+        self._mapped = self.sample if features.scaling is None else self._front.lifted
+
+    def _lift(self) -> None:
+        if self._mapped is not self.sample:
+            single.lift_one(self._front, self.sample, self._rows, self._codes)
 
     def predict(self) -> float:
         """theta.phi(x)."""
+        self._lift()
         prediction: float = single.predict_one(
-            self.sample, self._frequencies, self._rows, self._phases, self._numbers, self._codes
+            self._mapped, self._frequencies, self._rows, self._phases, self._numbers, self._codes
         )
         return prediction
 
     def learn(self, label: float, t: int) -> tuple[int, float]:
         """Steps 1 and 2."""
         rate = float(self._rate(t)) if self._steady is None else self._steady
+        self._lift()
         ended: tuple[int, float] = single.learn_one(
-            self.sample, label, rate, self._frequencies, self._rows, self._phases, self._numbers, self._codes
+            self._mapped, label, rate, self._frequencies, self._rows, self._phases, self._numbers, self._codes
         )
         return ended
 

@@ -14,10 +14,11 @@ import numpy as np
 from laconic._clipping import weigh
 from laconic._validate import Array
 from laconic.channel import Codes, Quantizer, can_code, decode_row, encode_row, pack, unpack
+from laconic.engine.chunk import make_sample
 from laconic.engine.endings import BAD_INPUT, DIVERGED, DIVERGENCE, FINISHED, NORM_LIMIT
 from laconic.engine.one import OneRow
 from laconic.features import RandomFeatures
-from laconic.learners import Learner, Sample
+from laconic.learners import Learner
 from laconic.network import Heard
 
 
@@ -46,19 +47,16 @@ class PlainRow(OneRow):
 
     def use(self, features: RandomFeatures) -> None:
         """See the world through other frequencies."""
-        self._frequencies = features.frequencies.T.astype(self.dtype)
-        self._scale = features.n_frequencies**-0.5
+        self._features = features
         self.sample = np.zeros((1, features.n_inputs), dtype=self.dtype)
 
     def _phi(self) -> Array | None:
         """The features of the sample, (1, n_features); None if some phase is not finite."""
         with np.errstate(over="ignore", invalid="ignore"):
-            phases = self.sample @ self._frequencies
-        if not np.isfinite(phases).all():
+            phases = self._features.phases(self.sample)
+        if not (np.isfinite(phases).all() and np.isfinite(self.sample).all()):
             return None
-        waves = np.concatenate([np.cos(phases), np.sin(phases)], axis=-1)
-        waves *= self._scale
-        return waves
+        return self._features.join(phases, self.sample)
 
     def predict(self) -> float:
         """theta.phi(x)."""
@@ -77,7 +75,7 @@ class PlainRow(OneRow):
                 return DIVERGED, prediction
             if abs(label) > self._largest:
                 self._largest = abs(label)
-            sample = Sample(phi, np.array([label], dtype=self.dtype), t)
+            sample = make_sample(self._features, phi, np.array([label], dtype=self.dtype), t)
             self._state, _ = self.learner.step(self._state, sample, self._heard())
             weights = self._state.weights
             if not np.isfinite((weights * weights).sum()):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from laconic._validate import Array
@@ -37,6 +39,7 @@ def make_trace(
         "loss": learner.loss.name,
         "regularization": learner.regularization,
         "features": repr(features),
+        **features_about(features),
         "network": repr(network),
         "message_bits": message_bits(learner, features.n_features),
         "energy_before": engine.energy_before,
@@ -52,6 +55,12 @@ def make_trace(
         info=info,
         **columns,
     )
+
+
+def features_about(features: RandomFeatures) -> dict[str, Any]:
+    """What makes a map that scales its inputs again: ``RandomFeatures.scaled(**trace.about["scaled"])``."""
+    made = features.settings()
+    return {} if made is None else {"scaled": made}
 
 
 def message_bits(learner: Learner, n_features: int) -> int | None:

@@ -7,10 +7,10 @@ from typing import Any, final
 import numpy as np
 
 from laconic._validate import Array
-from laconic.engine.chunk import COLUMNS, Chunk, first_state, snapshot
+from laconic.engine.chunk import COLUMNS, Chunk, first_state, make_sample, snapshot
 from laconic.engine.endings import DIVERGENCE
 from laconic.features import RandomFeatures
-from laconic.learners import Learner, Sample
+from laconic.learners import Learner
 from laconic.learners.base import row_dot
 from laconic.network import Heard, Network
 from laconic.trace import State
@@ -91,7 +91,7 @@ class Reference:
         self._largest = np.nanmax([self._largest, *np.abs(label)])
 
         # 2. Learn.
-        self._state, info = learner.step(self._state, Sample(phi, label, t), self._heard)
+        self._state, info = learner.step(self._state, make_sample(self.features, phi, label, t), self._heard)
 
         # 3. and 4. Speak, and hear.
         talking = learner.channel is not None

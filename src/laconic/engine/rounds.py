@@ -12,7 +12,7 @@ from laconic.engine.coding import DENSE, transmit_row
 from laconic.engine.endings import BAD_INPUT, DIVERGED, FINISHED
 from laconic.engine.robust import sum_up
 from laconic.engine.rows import add_row, clear_row, distance_row, dot_row
-from laconic.engine.sincos import prefetch_row, project, wave
+from laconic.engine.sincos import map_block, prefetch_row
 from laconic.engine.steps import ADAPT_THEN_COMBINE, LOCAL, hear_rows, learn_rows, value_of
 from laconic.engine.vectors import jit
 
@@ -31,6 +31,8 @@ class Plan(NamedTuple):
     high: float
     scale: float
     n_features: int
+    n_frequencies: int
+    unit: bool
     reach: float
 
 
@@ -106,13 +108,13 @@ def first_bad_row(samples, start, stop):
 
 
 @entry
-def map_rows(samples, frequencies, n_frequencies, scale, phases, phi):
+def map_rows(front, samples, frequencies, n_frequencies, scale, phases, phi):
     """phi(x) for each row of ``samples``, through a small buffer of phases; False if some phase is not finite."""
     finite = True
     for start in range(0, samples.shape[0], phases.shape[0]):
         stop = min(start + phases.shape[0], samples.shape[0])
-        project(samples, start, stop, frequencies, phases)
-        finite &= wave(phases, stop - start, n_frequencies, scale, phi, start) == stop - start
+        good = map_block(front, samples, start, stop, frequencies, n_frequencies, scale, phases, phi, start)
+        finite &= good == stop - start
     return finite
 
 
@@ -147,7 +149,7 @@ def listen(plan, graph, rows):
 
 @entry
 def advance(
-    plan, graph, rows, scratch, record, scores, samples, mapped, labels, frequencies, rates, thresholds, largest
+    plan, graph, front, rows, scratch, record, scores, samples, mapped, labels, frequencies, rates, thresholds, largest
 ):
     """Run the rounds of one chunk and return (status, row): how it ended, and the row t N + i where it stopped.
 
@@ -155,7 +157,7 @@ def advance(
     when nothing is censored. ``largest`` holds the largest label so far, the yardstick of divergence. ``scores`` is
     None, and then costs no compilation either, or two (T, N) arrays for the collective squared error and loss.
     """
-    algorithm, loss, rho, shrink, mixing, rounding, cells, low, high, scale, n_features, reach = plan
+    algorithm, loss, rho, shrink, mixing, rounding, cells, low, high, scale, n_features, _, unit, reach = plan
     starts, neighbours, combination, degrees = graph
     weights, duals, broadcast, pull, sums = rows
     phases, ahead, innovation, spare = scratch
@@ -178,8 +180,7 @@ def advance(
             row = t * n_agents + i
             if row >= end:
                 first, end = row, min(row + ahead.shape[0], n_rows)
-                project(samples, first, end, frequencies, phases)
-                good = wave(phases, end - first, n_features // 2, scale, ahead, 0)
+                good = map_block(front, samples, first, end, frequencies, plan.n_frequencies, scale, phases, ahead, 0)
                 if good < end - first:
                     bad_row = first + good
             if (t + 1) * n_agents > bad_row:
@@ -190,7 +191,7 @@ def advance(
             if scores is not None and i == 0:
                 score_collectively(phi, phi_at, labels, t, weights, size, loss, scores[0], scores[1])
             i = learn_rows(
-                algorithm, loss, rho, shrink, mixing, rates[t], degrees, i, stop,
+                algorithm, loss, rho, shrink, mixing, unit, rates[t], degrees, i, stop,
                 weights, duals, pull, broadcast, phi, phi_at, labels, t, record.predictions, largest, spare,
             )  # fmt: skip
             if i < stop:

@@ -14,6 +14,7 @@ from numba import njit
 from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
 
+from laconic.engine.lifting import lift_rows
 from laconic.engine.vectors import (
     INDEX,
     Vector,
@@ -202,6 +203,17 @@ def sine_cosine(phase):
 def _sine_cosine(phase):
     implementation = _sine_cosine_64 if phase.bitwidth == 64 else _sine_cosine_32
     return lambda phase: implementation(phase)
+
+
+@jit
+def map_block(front, samples, start, stop, frequencies, n_frequencies, scale, phases, phi, phi_row):
+    """``phi[phi_row:] = phi(samples[start:stop])``; returns how many rows precede the first that is not finite."""
+    if front.lifted.size:
+        lift_rows(front, samples, start, stop, n_frequencies, phi, phi_row)
+        project(front.lifted, 0, stop - start, frequencies, phases)
+    else:
+        project(samples, start, stop, frequencies, phases)
+    return wave(phases, stop - start, n_frequencies, scale, phi, phi_row)
 
 
 @jit

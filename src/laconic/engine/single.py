@@ -14,6 +14,7 @@ import numpy as np
 from laconic.engine.cache import entry
 from laconic.engine.coding import DENSE, add_code_row, code_row, pack_row, range_row, unpack_row
 from laconic.engine.endings import BAD_INPUT, DIVERGED, FINISHED, NORM_LIMIT
+from laconic.engine.lifting import lift_rows
 from laconic.engine.robust import clip_duals, sum_up, weigh_row
 from laconic.engine.rows import copy_row, dot_row, subtract_row
 from laconic.engine.sincos import project, wave
@@ -23,7 +24,7 @@ from laconic.engine.vectors import jit
 OWN, DUAL, PULL, PHI, SPARE, CELLS, SAID = range(7)
 N_OWN_ROWS = 7
 RHO, SHRINK, SCALE, LARGEST, DEGREE, MIXING, LOW, HIGH, REACH = range(9)
-ALGORITHM, LOSS, N_FREQUENCIES, ROUNDING, BITS = range(5)
+ALGORITHM, LOSS, N_FREQUENCIES, ROUNDING, BITS, N_FEATURES, UNIT = range(7)
 
 
 @jit
@@ -31,6 +32,12 @@ def map_sample(sample, frequencies, rows, phases, numbers, codes):
     """phi(x) into its row; False if some phase is not finite."""
     project(sample, 0, 1, frequencies, phases)
     return wave(phases, 1, codes[N_FREQUENCIES], rows.dtype.type(numbers[SCALE]), rows, PHI) == 1
+
+
+@entry
+def lift_one(front, sample, rows, codes):
+    """What a map that scales takes instead of the sample, into ``front.lifted``; and its linear block into its row."""
+    lift_rows(front, sample, 0, 1, codes[N_FREQUENCIES], rows, PHI)
 
 
 @entry
@@ -56,7 +63,8 @@ def learn_one(sample, label, rate, frequencies, rows, phases, numbers, codes):
     weights, cells = rows[OWN : OWN + 1], rows[CELLS : CELLS + 1]
     cells[0, 0] = label  # this row is free until the agent speaks; what is predicted takes the label's place
     finished = learn_rows(
-        codes[ALGORITHM], codes[LOSS], rho, shrink, mixing, real(rate), numbers[DEGREE : DEGREE + 1], 0, 1,
+        codes[ALGORITHM], codes[LOSS], rho, shrink, mixing, codes[UNIT] != 0, real(rate),
+        numbers[DEGREE : DEGREE + 1], 0, 1,
         weights, rows[DUAL : DUAL + 1], rows[PULL : PULL + 1], rows[SAID : SAID + 1], rows, PHI * size,
         cells, 0, cells, numbers[LARGEST : LARGEST + 1], rows[SPARE : SPARE + 1],
     )  # fmt: skip
@@ -72,7 +80,7 @@ def speak_one(threshold, packed, rows, numbers, codes):
     Returns (sent, entries outside the range, scale); the scale is that of an adaptive range, 0 for a message of zeros.
     """
     real = rows.dtype.type
-    size, n_features = rows.shape[1], 2 * codes[N_FREQUENCIES]
+    size, n_features = rows.shape[1], codes[N_FEATURES]
     rounding, bits = codes[ROUNDING], codes[BITS]
     at, said_at = OWN * size, SAID * size
     innovation = rows[SPARE : SPARE + 1]
@@ -106,7 +114,7 @@ def replace_replica(rows, index):
 def hear_codes(index, packed, scale, rows, numbers, codes):
     """Step 4: add the message of a neighbour to its replica; False, and nothing changes, if the message is no good."""
     real = rows.dtype.type
-    size, n_features = rows.shape[1], 2 * codes[N_FREQUENCIES]
+    size, n_features = rows.shape[1], codes[N_FEATURES]
     rounding, bits = codes[ROUNDING], codes[BITS]
     if not unpack_row(packed, 0, n_features, bits, rows, CELLS):
         return False

@@ -111,9 +111,12 @@ def linearized_row(weights, duals, disagreement, at, phi, phi_at, size, slope, s
 
 @jit
 def proximal_row(
-    weights, duals, disagreement, broadcast, at, phi, phi_at, size, label, loss, eta, rho, degree, shrink, v
+    weights, duals, disagreement, broadcast, at, phi, phi_at, size, square, label, loss, eta, rho, degree, shrink, v
 ):
-    """DOKL: theta <- (v - s phi)/c with v = eta theta + rho (2 d theta-hat - g) - gamma; ``v`` is room to work in."""
+    """DOKL: theta <- (v - s phi)/c with v = eta theta + rho (2 d theta-hat - g) - gamma; ``v`` is room to work in.
+
+    ``square`` is |phi|^2: s = l'(m) where m = (phi.v - s |phi|^2)/c.
+    """
     real = weights.dtype.type
     width = width_of(weights)
     twice = real(2.0) * degree
@@ -122,7 +125,7 @@ def proximal_row(
     for k in range(0, size, width):
         together = twice * load(broadcast, at + k) - load(disagreement, at + k)
         store(v, k, eta * load(weights, at + k) + rho * together - load(duals, at + k))
-    slope = splat(real(proximal_slope(loss, dot_row(phi, phi_at, v, 0, size), curvature, label)))
+    slope = splat(real(proximal_slope(loss, dot_row(phi, phi_at, v, 0, size) / square, curvature / square, label)))
     inverse = splat(real(1.0) / curvature)
     for k in range(0, size, width):
         store(weights, at + k, (load(v, k) - slope * load(phi, phi_at + k)) * inverse)
@@ -153,13 +156,14 @@ def combine_descend_row(weights, at, mixing, pull, phi, phi_at, size, slope, shr
 
 @ladder
 def learn_rows(
-    algorithm, loss, rho, shrink, mixing, rate, degrees, begin, stop,
+    algorithm, loss, rho, shrink, mixing, unit, rate, degrees, begin, stop,
     weights, duals, pull, broadcast, phi, phi_at, labels, t, predictions, largest, spare,
 ):  # fmt: skip
     """Steps 1 and 2 of round ``t`` for the agents from ``begin`` to ``stop``: predict, then learn.
 
     The features of the first one start at ``phi_at``; ``largest`` holds the largest label so far. Returns the first
-    agent whose prediction is too far beyond that to come from a run that does not diverge, or ``stop``.
+    agent whose prediction is too far beyond that to come from a run that does not diverge, or ``stop``. Unless features
+    are of ``unit`` length, a gradient is divided by their square, if that is above 1.
     """
     real = weights.dtype.type
     size = weights.shape[1]
@@ -171,20 +175,23 @@ def learn_rows(
             return i
         if abs(label) > largest[0]:
             largest[0] = abs(label)
+        square = real(1.0) if unit else dot_row(phi, phi_at, phi, phi_at, size)
+        ease = real(1.0) / max(real(1.0), square)
         if algorithm == LINEARIZED:
-            slope = real(slope_of(loss, margin, label))
+            slope = ease * real(slope_of(loss, margin, label))
             gain = real(1.0) / (rate + real(2.0) * rho * degree)
             linearized_row(weights, duals, pull, at, phi, phi_at, size, slope, shrink, rho, gain)
         elif algorithm == PROXIMAL:
             proximal_row(
-                weights, duals, pull, broadcast, at, phi, phi_at, size, label, loss, rate, rho, degree, shrink, spare
+                weights, duals, pull, broadcast, at, phi, phi_at, size, square, label, loss, rate, rho, degree, shrink,
+                spare,
             )  # fmt: skip
         elif algorithm == COMBINE_THEN_ADAPT:
             combined = margin + mixing * dot_row(pull, at, phi, phi_at, size)
-            slope = real(slope_of(loss, combined, label))
+            slope = ease * real(slope_of(loss, combined, label))
             combine_descend_row(weights, at, mixing, pull, phi, phi_at, size, slope, shrink, rate)
         else:
-            slope = real(slope_of(loss, margin, label))
+            slope = ease * real(slope_of(loss, margin, label))
             descend_row(weights, at, phi, phi_at, size, slope, shrink, rate)
         phi_at += size
     return stop

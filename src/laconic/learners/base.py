@@ -28,6 +28,8 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, ClassVar, NamedTuple, Self
 
+import numpy as np
+
 from laconic import _validate, losses
 from laconic._validate import Array
 from laconic._worded import ArgumentError
@@ -49,11 +51,14 @@ class Sample(NamedTuple):
         NaN where an agent saw nothing to learn from.
     t : int
         The round, counted from 1.
+    square : array (rows,) or None
+        |phi|^2; None where it is 1 for every input, as it is of plain maps.
     """
 
     phi: Array
     label: Array
     t: int
+    square: Array | None = None
 
 
 class Kernel(NamedTuple):
@@ -229,6 +234,17 @@ class Learner(ABC):
 def _attribute(argument: str) -> str:
     """Where an argument is kept: ``step`` is the name of the method, so learners keep their step as ``step_size``."""
     return "step_size" if argument == "step" else argument
+
+
+def tempered(slope: Array, sample: Sample) -> Array:
+    """The slope of the loss, divided by max(1, |phi|^2): what a first-order learner multiplies phi by.
+
+    Where features may be longer than 1, a step that is right for length 1 is too long by the square of their length.
+    """
+    if sample.square is None:
+        return slope
+    shorter: Array = slope / np.maximum(sample.square, 1).astype(slope.dtype)
+    return shorter
 
 
 def row_dot(a: Array, b: Array) -> Array:

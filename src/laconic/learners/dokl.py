@@ -21,7 +21,7 @@ class DOKL(ADMM):
 
         argmin_theta  l(theta.phi, y) + (c/2) |theta|^2 - v.theta  =  (v - s phi)/c
 
-    where the scalar s = l'(m, y) solves m = (phi.v - s)/c, because |phi| = 1. That is O(L): no matrix is ever solved.
+    where the scalar s = l'(m, y) solves m = (phi.v - s |phi|^2)/c. That is O(L): no matrix is ever solved.
     The dual step is ODKLA's.
 
     Parameters
@@ -54,6 +54,7 @@ class DOKL(ADMM):
         c = eta + 2 * self.rho * degrees + self.shrink(heard.n_agents)
         # sum_j (own + other) = 2 d own - disagreement
         v = eta * weights + self.rho * (2 * degrees * heard.broadcast - heard.disagreement) - duals
-        slope = self.loss.prox(row_dot(v, sample.phi), c[:, 0], sample.label)
+        square = 1.0 if sample.square is None else sample.square
+        slope = self.loss.prox(row_dot(v, sample.phi) / square, c[:, 0] / square, sample.label)
         moved = ((v - slope[:, None] * sample.phi) / c).astype(weights.dtype)
         return state._replace(weights=moved), {"slope": np.asarray(slope)}

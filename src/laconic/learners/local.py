@@ -8,7 +8,7 @@ import numpy as np
 
 from laconic import losses
 from laconic._validate import Array
-from laconic.learners.base import Kernel, Sample, Speech, row_dot
+from laconic.learners.base import Kernel, Sample, Speech, row_dot, tempered
 from laconic.learners.families import Gradient
 from laconic.learners.rffdokl import DiffusionState
 from laconic.learners.schedules import NumberOrSchedule
@@ -56,6 +56,6 @@ class Local(Gradient):
     def step(self, state: DiffusionState, sample: Sample, heard: Heard) -> tuple[DiffusionState, dict[str, Array]]:
         """One gradient step."""
         weights = state.weights
-        slope = self.loss.slope(row_dot(weights, sample.phi), sample.label)
+        slope = tempered(self.loss.slope(row_dot(weights, sample.phi), sample.label), sample)
         gradient = slope[:, None] * sample.phi + self.shrink(heard.n_agents) * weights
         return DiffusionState(weights - self.step_size(sample.t) * gradient), {"slope": slope}

@@ -7,7 +7,7 @@ from typing import Any, final
 from laconic import losses
 from laconic._validate import Array
 from laconic.channel import Censor, Channel, Quantizer
-from laconic.learners.base import Kernel, Sample, row_dot
+from laconic.learners.base import Kernel, Sample, row_dot, tempered
 from laconic.learners.families import ADMM
 from laconic.learners.robust import REACH
 from laconic.learners.schedules import NumberOrSchedule
@@ -57,7 +57,7 @@ class ODKLA(ADMM):
     def step(self, state: Any, sample: Sample, heard: Heard) -> tuple[Any, dict[str, Array]]:
         """Eq. dec_qcodkla_primal."""
         weights, duals = state.weights, state.duals
-        slope = self.loss.slope(row_dot(weights, sample.phi), sample.label)
+        slope = tempered(self.loss.slope(row_dot(weights, sample.phi), sample.label), sample)
         gradient = slope[:, None] * sample.phi + self.shrink(heard.n_agents) * weights
         gain = 1 / (self.eta(sample.t) + 2 * self.rho * heard.degrees)
         moved = weights - gain * (gradient + self.rho * heard.disagreement + duals)

@@ -9,7 +9,7 @@ import numpy as np
 from laconic import _validate, losses
 from laconic._validate import Array
 from laconic.channel import Channel
-from laconic.learners.base import Kernel, Sample, row_dot
+from laconic.learners.base import Kernel, Sample, row_dot, tempered
 from laconic.learners.families import Gradient
 from laconic.learners.robust import REACH, Clipping
 from laconic.learners.schedules import NumberOrSchedule
@@ -104,7 +104,7 @@ class RFFDOKL(Clipping, Gradient):
         weights = state.weights
         if self.order == COMBINE_THEN_ADAPT:
             weights = weights + self.mixing * heard.mixture
-        slope = self.loss.slope(row_dot(weights, sample.phi), sample.label)
+        slope = tempered(self.loss.slope(row_dot(weights, sample.phi), sample.label), sample)
         gradient = slope[:, None] * sample.phi + self.shrink(heard.n_agents) * weights
         return state._replace(weights=weights - self.step_size(sample.t) * gradient), {"slope": slope}
 

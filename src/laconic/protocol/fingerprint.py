@@ -32,8 +32,14 @@ def fingerprint(
     features: RandomFeatures, learner: Learner, n_agents: int, dtype: np.dtype[Any], clock: str = "lockstep"
 ) -> int:
     """A number of 32 bits that differs between agents whose messages would not mean the same to each other."""
-    settings = (VERSION, clock, learner, n_agents, dtype.name, features.frequencies)
+    settings = (VERSION, clock, learner, n_agents, dtype.name, features.frequencies, *_scaling(features))
     return int.from_bytes(hashlib.blake2b(canonical(settings), digest_size=4).digest(), "little")
+
+
+def _scaling(features: RandomFeatures) -> tuple[object, ...]:
+    """What a map does besides its frequencies: nothing, or a scaling before them and a linear block behind."""
+    scaling = features.scaling
+    return () if scaling is None else (scaling.centre, scaling.scale, features.linear)
 
 
 def canonical(value: object, depth: int = 0) -> bytes:

@@ -11,6 +11,7 @@ import numpy as np
 
 from laconic import _tracefile
 from laconic._validate import Array
+from laconic.engine.outcome import features_about
 from laconic.protocol import Agent, Info
 
 
@@ -70,6 +71,7 @@ class Record:
             "loss": learner.loss.name,
             "regularization": learner.regularization,
             "features": repr(features),
+            **features_about(features),
             "network": repr(agent),
             "message_bits": learner.channel.message_bits(features.n_features) if learner.channel else 0,
             "energy_before": 0.0 if infos and infos[0].round == 1 else float("nan"),

@@ -8,13 +8,16 @@ from typing import Any, final
 from laconic import learners, losses
 from laconic.channel import Censor, Channel, Quantizer
 from laconic.deploy.settings.sections import Section
-from laconic.features import KERNELS, RandomFeatures
+from laconic.features import KERNELS, RandomFeatures, Scaling
 from laconic.learners import QCODKLA, Learner, Speech, parameters
 
 DTYPES = ("float64", "float32")
+#: The map that takes raw inputs; what it needs to know of them is in the settings, for all agents alike.
+AUTOMATIC = "automatic"
 
 _COMMON = ("regularization", "loss")
 _CENSOR, _QUANTIZER = ("alpha", "beta"), ("bits", "range", "rounding")
+_SCALED = ("centre", "scale", "linear")
 _USUAL = learners.written(QCODKLA)
 _MOST_INPUTS, _MOST_FREQUENCIES, _MOST_NUMBERS = 100_000, 1_000_000, 100_000_000
 
@@ -22,7 +25,7 @@ _MOST_INPUTS, _MOST_FREQUENCIES, _MOST_NUMBERS = 100_000, 1_000_000, 100_000_000
 @final
 @dataclass(frozen=True)
 class Model:
-    """``[model]``: the feature map. ``nu`` is for the Matern kernel only."""
+    """``[model]``: the feature map. ``nu`` is for the Matern kernel only, ``scaled`` for the automatic map."""
 
     kernel: str
     n_inputs: int
@@ -31,9 +34,12 @@ class Model:
     seed: int
     dtype: str
     nu: float | None
+    scaled: tuple[tuple[str, Any], ...] = ()
 
     def features(self) -> RandomFeatures:
         """Draw the frequencies, the same for everybody who has the same settings."""
+        if self.kernel == AUTOMATIC:
+            return RandomFeatures.scaled(n_frequencies=self.n_frequencies, seed=self.seed, **dict(self.scaled))
         extra = {} if self.nu is None else {"nu": self.nu}
         return KERNELS[self.kernel](
             self.n_inputs, self.n_frequencies, bandwidth=self.bandwidth, seed=self.seed, **extra
@@ -55,19 +61,35 @@ class Learning:
 
 def read_model(table: Section) -> Model:
     """The feature map that ``[model]`` describes."""
-    kernel = table.choice("kernel", tuple(KERNELS), "gaussian")
+    kernel = table.choice("kernel", (*KERNELS, AUTOMATIC), "gaussian")
     n_inputs = table.integer("n_inputs", least=1, most=_MOST_INPUTS)
     n_frequencies = table.integer("n_frequencies", 50, least=1, most=_MOST_FREQUENCIES)
     if n_inputs * n_frequencies > _MOST_NUMBERS:
         raise table.wrong(f"n_inputs times n_frequencies must be at most {_MOST_NUMBERS}.")
+    foreign = ("bandwidth",) if kernel == AUTOMATIC else _SCALED
+    for key in foreign:
+        if key in table:
+            raise table.wrong(f"{key} is not for the kernel {kernel!r}.")
     bandwidth = table.number("bandwidth", 1.0, above=0)
     seed = table.integer("seed", 0, least=0, most=2**63 - 1)
     dtype = table.choice("dtype", DTYPES, "float64")
     if kernel != "matern" and "nu" in table:
         raise table.wrong(f"nu is for the kernel 'matern', not for {kernel!r}.")
     nu = table.number("nu", 1.5, above=0) if kernel == "matern" else None
-    table.end()
-    return Model(kernel, n_inputs, n_frequencies, bandwidth, seed, dtype, nu)
+    scaled = _read_scaled(table, n_inputs) if kernel == AUTOMATIC else ()
+    table.end(elsewhere=_SCALED)
+    return Model(kernel, n_inputs, n_frequencies, bandwidth, seed, dtype, nu, scaled)
+
+
+def _read_scaled(table: Section, n_inputs: int) -> tuple[tuple[str, Any], ...]:
+    """Centre and scale of each input, and whether the map ends with a linear block."""
+    centre, scale = table.take("centre"), table.take("scale")
+    with table.blame():
+        scaling = Scaling(centre, scale)
+    if scaling.n_inputs != n_inputs:
+        raise table.wrong(f"centre and scale must have n_inputs = {n_inputs} entries, got {scaling.n_inputs}.")
+    listed = tuple(scaling.centre.tolist()), tuple(scaling.scale.tolist())
+    return ("centre", listed[0]), ("scale", listed[1]), ("linear", table.flag("linear", True))
 
 
 def read_learning(table: Section, channel: Section) -> Learning:
