@@ -2,35 +2,51 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 import numpy as np
 
-from laconic import _validate
+from laconic import _extras, _validate
 from laconic._validate import Array
 from laconic._worded import ArgumentError
 
-ATTEMPTS = 1000
 _MOST_AGENTS = 2**24
-MOST_EDGES = 2**26  # some 5 GB while a network is made of them
-MOST_DRAWN = 2**23  # networkx takes half a kilobyte for each edge
-_HOPELESS = 50.0  # agents without neighbours to be expected: fewer than none once in e^50 draws
+_MOST_EDGES = 2**26  # some 5 GB while a network is made of them
+_WALKED = 2000
 
 
-def parts_by_walking(n_agents: int, starts: list[int], neighbours: list[int]) -> int:
-    """How many connected parts there are, by walking through each of them."""
-    unseen = set(range(n_agents))
-    parts = 0
-    while unseen:
-        parts += 1
-        edge_of_walk = [unseen.pop()]
-        while edge_of_walk:
-            agent = edge_of_walk.pop()
-            found = unseen.intersection(neighbours[starts[agent] : starts[agent + 1]])
-            unseen -= found
-            edge_of_walk.extend(found)
-    return parts
+def parts(n_agents: int, edges: Array) -> tuple[int, Array]:
+    """How many connected parts there are, and which of them each agent belongs to."""
+    if n_agents <= _WALKED:
+        return _parts_by_walking(n_agents, edges)
+    sparse = _extras.need("scipy.sparse", f"a network of more than {_WALKED} agents")
+    graphs = _extras.need("scipy.sparse.csgraph", f"a network of more than {_WALKED} agents")
+    ones = np.ones(len(edges), dtype=np.int8)
+    matrix = sparse.coo_matrix((ones, (edges[:, 0], edges[:, 1])), shape=(n_agents, n_agents))
+    n_parts, labels = graphs.connected_components(matrix, directed=False)
+    return int(n_parts), labels
+
+
+def _parts_by_walking(n_agents: int, edges: Array) -> tuple[int, Array]:
+    """The same in plain Python: quicker, while a network is small, than importing SciPy's."""
+    neighbours: list[list[int]] = [[] for _ in range(n_agents)]
+    for i, j in edges.tolist():
+        neighbours[i].append(j)
+        neighbours[j].append(i)
+    labels = [-1] * n_agents
+    n_parts = 0
+    for first in range(n_agents):
+        if labels[first] >= 0:
+            continue
+        labels[first] = n_parts
+        walk = [first]
+        while walk:
+            for other in neighbours[walk.pop()]:
+                if labels[other] < 0:
+                    labels[other] = n_parts
+                    walk.append(other)
+        n_parts += 1
+    return n_parts, np.array(labels, dtype=np.int64)
 
 
 def count_agents(name: str, n_agents: object) -> int:
@@ -41,24 +57,12 @@ def count_agents(name: str, n_agents: object) -> int:
     return count
 
 
-def check_edges(name: str, n_agents: int, n_edges: float, most: int) -> None:
+def check_edges(name: str, n_agents: int, n_edges: float) -> None:
     """Refuse a network whose edges would not fit into the memory of an ordinary machine."""
-    if n_edges > most:
+    if n_edges > _MOST_EDGES:
         raise ArgumentError(
             name, f"must be smaller for so dense a network: {n_agents} agents would have {n_edges:.3g} edges."
         )
-
-
-def check_hopeful(n_agents: int, share: float, what: str) -> None:
-    """Refuse draws that practically always leave somebody alone: a share (1 - share)^(n - 1) of all agents."""
-    alone = n_agents * math.exp((n_agents - 1) * math.log1p(-min(share, 0.999)))
-    if n_agents > 1 and (share == 0 or alone > _HOPELESS):
-        raise unconnected(what)
-
-
-def unconnected(what: str) -> ValueError:
-    """The error for draws that left the network in parts."""
-    return ValueError(f"no connected network in {ATTEMPTS} draws with {what}: ask for more edges.")
 
 
 def probability(p: object) -> float:

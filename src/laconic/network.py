@@ -1,7 +1,7 @@
 """Who hears whom: an undirected, connected graph of agents.
 
 Inside, a network is neighbour lists laid back to back (CSR): ``neighbours[starts[i]:starts[i+1]]`` are those of agent
-i, in increasing order. networkx builds and reads the graphs, and is not imported before it is needed.
+i, in increasing order. Networks at random are drawn in ``laconic._drawing``.
 """
 
 from __future__ import annotations
@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import numpy as np
 
-from laconic import _clipping, _extras, _graphs, _late, _validate
+from laconic import _clipping, _drawing, _extras, _graphs, _late, _validate
 from laconic._validate import Array
 from laconic._worded import ArgumentError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_SMALL = 2000  # agents up to which a walk in Python is quicker than importing SciPy's
 
 
 class Heard(NamedTuple):
@@ -64,7 +62,7 @@ class Network:
     degrees : array (n_agents,)
     names : tuple of str
         What the agents are called; "0", "1", ... unless the graph came with names.
-    positions : dict or None
+    positions : array (n_agents, 2) or None
         Where each agent was placed, if the network was built in the plane.
 
     Examples
@@ -85,16 +83,10 @@ class Network:
         self.degrees: Array = np.bincount(both[:, 0], minlength=self.n_agents)
         self.starts: Array = np.concatenate([[0], np.cumsum(self.degrees)])
         self.neighbours: Array = np.ascontiguousarray(both[:, 1])
-        self.positions: dict[int, Any] | None = None
-        parts = self._count_parts()
+        self.positions: Array | None = None
+        parts, _ = _graphs.parts(self.n_agents, self.edges)
         if parts > 1:
             raise ValueError(f"the network must be connected, but it falls into {parts} parts that could never agree.")
-
-    def _count_parts(self) -> int:
-        if self.n_agents <= _SMALL:
-            return _graphs.parts_by_walking(self.n_agents, self.starts.tolist(), self.neighbours.tolist())
-        graphs = _extras.need("scipy.sparse.csgraph", f"a network of more than {_SMALL} agents")
-        return int(graphs.connected_components(self._matrix(np.ones(len(self.neighbours))), directed=False)[0])
 
     def _matrix(self, entries: Array) -> Any:
         sparse = _extras.need("scipy.sparse", "a whole network")
@@ -203,7 +195,7 @@ class Network:
     def complete(cls, n_agents: int) -> Network:
         """The complete graph: everybody hears everybody."""
         n_agents = _graphs.count_agents("n_agents", n_agents)
-        _graphs.check_edges("n_agents", n_agents, n_agents * (n_agents - 1) / 2, _graphs.MOST_EDGES)
+        _graphs.check_edges("n_agents", n_agents, n_agents * (n_agents - 1) / 2)
         return cls(n_agents, np.stack(np.triu_indices(n_agents, 1), axis=1))
 
     @classmethod
@@ -237,65 +229,60 @@ class Network:
         across = np.stack([agent[:, :-1].ravel(), agent[:, 1:].ravel()], axis=1)
         down = np.stack([agent[:-1].ravel(), agent[1:].ravel()], axis=1)
         network = cls(rows * columns, np.concatenate([across, down]))
-        network.positions = {int(k): (k % columns, -(k // columns)) for k in range(rows * columns)}
+        network.positions = np.stack([agent % columns, -(agent // columns)], axis=-1).reshape(-1, 2).astype(float)
         return network
 
     @classmethod
-    def random(cls, n_agents: int, p: float = 0.5, seed: int = 0) -> Network:
-        """Each pair is an edge with probability ``p``; drawn again, from the same seed, until connected."""
-        nx = _extras.need("networkx", "a random network")
+    def random(cls, n_agents: int, p: float = 0.5, seed: int = 0, *, connect: bool = False) -> Network:
+        """Each pair is an edge with probability ``p``; drawn again, from the same seed, until connected.
 
+        With ``connect`` it is drawn once, and parts are joined to the largest by an edge each, anywhere.
+        """
         n_agents, p = _graphs.count_agents("n_agents", n_agents), _graphs.probability(p)
-        _graphs.check_edges("n_agents", n_agents, p * n_agents * (n_agents - 1) / 2, _graphs.MOST_DRAWN)
-        _graphs.check_hopeful(n_agents, p, f"p={p:g}")
-        return cls._until_connected(
-            lambda attempt: nx.fast_gnp_random_graph(n_agents, p, seed=attempt), seed, f"p={p:g}"
-        )
+        _graphs.check_edges("n_agents", n_agents, p * n_agents * (n_agents - 1) / 2)
+        alone = _drawing.alone(n_agents, p)
+        return cls._drawn(lambda draw: _drawing.random(n_agents, p, draw), seed, f"p={p:g}", connect, alone)
 
     @classmethod
-    def geometric(cls, n_agents: int, radius: float, seed: int = 0) -> Network:
-        """Agents scattered over the unit square hear those within ``radius``: a sensor field."""
-        nx = _extras.need("networkx", "a geometric network")
+    def geometric(cls, n_agents: int, radius: float, seed: int = 0, *, connect: bool = False) -> Network:
+        """Agents scattered over the unit square hear those within ``radius``: a sensor field.
 
+        Drawn again, from the same seed, until connected; with ``connect`` once, and parts are joined where they are
+        near each other.
+        """
         n_agents = _graphs.count_agents("n_agents", n_agents)
         radius = _validate.number("radius", radius, above=0)
-        reached = min(1.0, math.pi * radius**2)  # the share of the square that is near; less at its rim
-        _graphs.check_edges("n_agents", n_agents, reached / 4 * n_agents * (n_agents - 1) / 2, _graphs.MOST_DRAWN)
-        _graphs.check_hopeful(n_agents, reached, f"radius={radius:g}")
-        return cls._until_connected(
-            lambda attempt: nx.random_geometric_graph(n_agents, radius, seed=attempt),
-            seed,
-            f"radius={radius:g}",
-        )
+        near = min(1.0, math.pi * radius**2)  # the share of the square that is near; less at its rim
+        _graphs.check_edges("n_agents", n_agents, near / 4 * n_agents * (n_agents - 1) / 2)
+        alone, what = _drawing.alone(n_agents, near), f"radius={radius:g}"
+        return cls._drawn(lambda draw: _drawing.geometric(n_agents, radius, draw), seed, what, connect, alone)
 
     @classmethod
-    def small_world(cls, n_agents: int, n_neighbours: int = 4, p: float = 0.1, seed: int = 0) -> Network:
+    def small_world(
+        cls, n_agents: int, n_neighbours: int = 4, p: float = 0.1, seed: int = 0, *, connect: bool = False
+    ) -> Network:
         """A ring of near neighbours, some of whose edges are rewired to anywhere (Watts and Strogatz)."""
-        nx = _extras.need("networkx", "a small world")
-
         n_agents = _graphs.count_agents("n_agents", n_agents)
         n_neighbours = _validate.integer("n_neighbours", n_neighbours, least=1, most=max(1, n_agents - 1))
         p = _graphs.probability(p)
-        _graphs.check_edges("n_agents", n_agents, n_agents * n_neighbours / 2, _graphs.MOST_DRAWN)
-        if n_neighbours == 1 and n_agents > 1:  # networkx gives each agent n_neighbours // 2 on either side
+        _graphs.check_edges("n_agents", n_agents, n_agents * n_neighbours / 2)
+        if n_neighbours == 1 and n_agents > 1:  # each agent has n_neighbours // 2 on either side
             raise ValueError("n_neighbours must be at least 2, or nobody has a neighbour.")
-        return cls._until_connected(
-            lambda attempt: nx.watts_strogatz_graph(n_agents, n_neighbours, p, seed=attempt), seed, f"p={p:g}"
+        return cls._drawn(
+            lambda draw: _drawing.small_world(n_agents, n_neighbours, p, draw), seed, f"p={p:g}", connect, 0.0
         )
 
     @classmethod
-    def _until_connected(cls, make: Callable[[int], Any], seed: int, what: str) -> Network:
-        nx = _extras.need("networkx", "drawing networks")
-
-        seeds = np.random.default_rng(_validate.integer("seed", seed, least=0))
-        for _ in range(_graphs.ATTEMPTS):
-            graph = make(int(seeds.integers(2**31)))
-            if nx.is_connected(graph):
-                network = cls.from_networkx(graph)
-                positions = nx.get_node_attributes(graph, "pos")
-                network.positions = positions or None
-                return network
-        raise _graphs.unconnected(what)
+    def _drawn(
+        cls, draw: Callable[[int], _drawing.Drawn], seed: int, what: str, connect: bool, alone: float
+    ) -> Network:
+        """A network that a seed stands for."""
+        seed = _validate.integer("seed", seed, least=0)
+        _validate.instance("connect", connect, bool, "True or False")
+        drawn = _drawing.connected(draw, seed, what, join=connect, alone=alone)
+        network = cls(drawn.n_agents, drawn.edges)
+        network.positions = drawn.positions
+        return network
 
     def to_networkx(self) -> Any:
         """The same graph for networkx, nodes 0..n_agents-1."""
@@ -313,7 +300,7 @@ class Network:
         return axes
 
 
-def _restored(n_agents: int, edges: Array, names: tuple[str, ...], positions: dict[int, Any] | None) -> Network:
+def _restored(n_agents: int, edges: Array, names: tuple[str, ...], positions: Array | None) -> Network:
     network = Network(n_agents, edges, names)
     network.positions = positions
     return network

@@ -67,8 +67,7 @@ def _places(network: Network) -> Array:
     import networkx as nx
 
     if network.positions is not None:
-        known = network.positions
-        return np.array([known[k] for k in range(network.n_agents)], dtype=float)
+        return network.positions
     if network.n_agents > _SPRINGS:
         return _slow_modes(network)
     graph = network.to_networkx()

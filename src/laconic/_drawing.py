@@ -1,0 +1,164 @@
+"""Networks drawn at random: who hears whom, from a seed, and parts that are joined into one.
+
+Up to ``DRAWN_SINGLY`` agents networkx draws, edge by edge: these are the graphs that published seeds stand for. Beyond
+that arrays do, a million agents in seconds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from laconic import _extras, _graphs
+from laconic._validate import Array
+
+DRAWN_SINGLY = 5000
+_ATTEMPTS = 1000
+_HOPELESS = 50.0  # agents without a neighbour to be expected
+_HOPELESS_AT_ONCE = 3.0  # the same where a draw takes seconds
+
+
+class Drawn(NamedTuple):
+    """A graph that may not be connected: edges (n_edges, 2), and where each agent is (n_agents, 2), if anywhere."""
+
+    n_agents: int
+    edges: Array
+    positions: Array | None = None
+
+
+def random(n_agents: int, p: float, seed: int) -> Drawn:
+    """Each pair is an edge with probability ``p``."""
+    if n_agents <= DRAWN_SINGLY:
+        return _from_networkx(_extras.need("networkx", "a random network").fast_gnp_random_graph(n_agents, p, seed))
+    # Pairs (i, j), i < j, have the numbers j (j-1)/2 + i; from one edge to the next the number grows geometrically.
+    rng = np.random.default_rng(seed)
+    n_pairs = n_agents * (n_agents - 1) // 2
+    numbers, reached = [], -1
+    while reached < n_pairs and p > 0:
+        expected = p * (n_pairs - reached)
+        gaps = np.minimum(rng.geometric(p, size=int(expected + 4 * math.sqrt(expected) + 16)), n_pairs)
+        numbers.append(reached + np.cumsum(gaps))
+        reached = int(numbers[-1][-1])
+    edges = np.concatenate(numbers) if numbers else np.empty(0, dtype=np.int64)
+    edges = edges[edges < n_pairs]
+    larger = np.floor((1 + np.sqrt(1 + 8 * edges.astype(np.float64))) / 2).astype(np.int64)
+    larger -= larger * (larger - 1) // 2 > edges  # the root may have been rounded to the next whole number
+    larger += larger * (larger + 1) // 2 <= edges
+    return Drawn(n_agents, np.stack([edges - larger * (larger - 1) // 2, larger], axis=1))
+
+
+def geometric(n_agents: int, radius: float, seed: int) -> Drawn:
+    """Agents scattered over the unit square hear those within ``radius``."""
+    if n_agents <= DRAWN_SINGLY:
+        nx = _extras.need("networkx", "a geometric network")
+        graph = nx.random_geometric_graph(n_agents, radius, seed=seed)
+        return _from_networkx(graph, np.array([graph.nodes[agent]["pos"] for agent in range(n_agents)]))
+    positions = np.random.default_rng(seed).uniform(size=(n_agents, 2))
+    return Drawn(n_agents, _tree(positions).query_pairs(radius, output_type="ndarray"), positions)
+
+
+def small_world(n_agents: int, n_neighbours: int, p: float, seed: int) -> Drawn:
+    """A ring of ``n_neighbours // 2`` to either side, each edge rewired to anywhere with probability ``p``."""
+    if n_agents <= DRAWN_SINGLY:
+        nx = _extras.need("networkx", "a small world")
+        return _from_networkx(nx.watts_strogatz_graph(n_agents, n_neighbours, p, seed))
+    rng = np.random.default_rng(seed)
+    near = np.repeat(np.arange(n_agents), n_neighbours // 2)
+    far = (near + np.tile(np.arange(1, n_neighbours // 2 + 1), n_agents)) % n_agents
+    numbers = _numbered(near, far, n_agents)
+    waiting = np.flatnonzero(rng.uniform(size=len(near)) < p)
+    while len(waiting):
+        wished = rng.integers(n_agents, size=len(waiting))
+        wishes = _numbered(near[waiting], wished, n_agents)
+        # Nobody hears itself, and no edge is there twice: who drew such a one draws again.
+        _, first = np.unique(wishes, return_index=True)
+        free = np.zeros(len(waiting), dtype=bool)
+        free[first] = True
+        free &= (wished != near[waiting]) & ~np.isin(wishes, numbers)
+        far[waiting[free]], numbers[waiting[free]] = wished[free], wishes[free]
+        waiting = waiting[~free]
+    return Drawn(n_agents, np.stack([near, far], axis=1))
+
+
+def connected(draw: Callable[[int], Drawn], seed: int, what: str, *, join: bool, alone: float) -> Drawn:
+    """Draw until all are connected, from seeds that follow from ``seed``; or draw once and join the parts.
+
+    Parameters
+    ----------
+    draw : callable
+        The graph of a seed.
+    what : str
+        How it is drawn, for the error.
+    join : bool
+        Whether parts are joined.
+    alone : float
+        How many agents without a neighbour are to be expected. None is with a chance of e^-alone, so where that is
+        hopeless nothing is drawn at all.
+    """
+    seeds = np.random.default_rng(seed)
+    hopeless = ValueError(
+        f"no connected network is to be had with {what}: ask for more edges, or let connect=True join the parts."
+    )
+    if alone > _HOPELESS and not join:
+        raise hopeless
+    for _ in range(_ATTEMPTS):
+        drawn = draw(int(seeds.integers(2**31)))
+        n_parts, labels = _graphs.parts(drawn.n_agents, drawn.edges)
+        if n_parts <= 1:
+            return drawn
+        if join:
+            return _joined(drawn, n_parts, labels, seeds)
+        if drawn.n_agents > DRAWN_SINGLY and alone > _HOPELESS_AT_ONCE:
+            raise hopeless
+    raise hopeless
+
+
+def alone(n_agents: int, share: float) -> float:
+    """How many agents have no neighbour, if ``share`` of all pairs are edges, by chance: n (1 - share)^(n - 1)."""
+    if n_agents == 1:
+        return 0.0
+    return math.inf if share == 0 else n_agents * math.exp((n_agents - 1) * math.log1p(-min(share, 0.999)))
+
+
+def _joined(drawn: Drawn, n_parts: int, labels: Array, rng: np.random.Generator) -> Drawn:
+    """The same graph in one part: in the plane by the shortest ways from part to part, else by edges at random."""
+    if drawn.positions is None:
+        largest = np.bincount(labels).argmax()
+        shuffled = rng.permutation(drawn.n_agents)
+        _, first = np.unique(labels[shuffled], return_index=True)
+        chosen = np.delete(shuffled[first], largest)
+        anywhere = rng.choice(np.flatnonzero(labels == largest), size=len(chosen))
+        return drawn._replace(edges=np.concatenate([drawn.edges, np.stack([chosen, anywhere], axis=1)]))
+    tree, edges, reach = _tree(drawn.positions), drawn.edges, 8
+    while n_parts > 1:
+        # Every part but the largest takes its shortest edge to another one; then there are half as many, or fewer.
+        smaller = np.flatnonzero(labels != np.bincount(labels).argmax())
+        distances, others = tree.query(drawn.positions[smaller], k=min(reach, drawn.n_agents))
+        distances = np.where(labels[others] == labels[smaller][:, None], np.inf, distances)
+        nearest = distances.argmin(axis=1)
+        shortest = distances[np.arange(len(smaller)), nearest]
+        order = np.argsort(shortest, kind="stable")
+        _, first = np.unique(labels[smaller][order], return_index=True)
+        best = order[first]
+        best = best[np.isfinite(shortest[best])]
+        found = np.stack([smaller[best], others[best, nearest[best]]], axis=1)
+        edges, reach = np.concatenate([edges, found]), reach * 4
+        n_parts, labels = _graphs.parts(drawn.n_agents, edges)
+    return drawn._replace(edges=edges)
+
+
+def _tree(positions: Array) -> Any:
+    return _extras.need("scipy.spatial", "a geometric network").cKDTree(positions)
+
+
+def _from_networkx(graph: Any, positions: Array | None = None) -> Drawn:
+    edges = np.array(graph.edges(), dtype=np.int64).reshape(-1, 2)
+    return Drawn(graph.number_of_nodes(), edges, positions)
+
+
+def _numbered(one: Array, other: Array, n_agents: int) -> Array:
+    """A number for each pair, whichever of the two comes first."""
+    return np.minimum(one, other) * n_agents + np.maximum(one, other)
