@@ -27,6 +27,7 @@ from laconic.guard import Guard
 from laconic.learners import DOKL, ODKLA, QCODKLA, RFFDOKL, Learner, Local, Sample, WaveRLS, schedules
 from laconic.learners.schedules import Schedule
 from laconic.losses import Loss
+from laconic.model import Model
 from laconic.network import Heard, Network
 from laconic.trace import State, Trace
 
@@ -63,6 +64,7 @@ __all__ = [
     "Local",
     "Loss",
     "Message",
+    "Model",
     "Network",
     "NotReady",
     "Quantizer",

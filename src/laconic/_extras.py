@@ -20,6 +20,7 @@ _PACKAGES: dict[str, tuple[str, str | None]] = {
     "matplotlib": ("matplotlib", None),
     "networkx": ("networkx", None),
     "numba": ("numba", None),
+    "onnx": ("onnx", "onnx"),
     "paho": ("paho-mqtt", "agents"),
     "polars": ("polars", None),
     "pooch": ("pooch", None),

@@ -1,7 +1,8 @@
 """The files of traces: one ``.npz`` archive with a column for each field, and a header in JSON.
 
 A file of a whole run has columns (T, N). One of a single agent of a site (``laconic agent --trace``) leaves out the
-axis of agents, and holds beside the columns what the agent knew of its neighbours.
+axis of agents, and holds beside the columns what the agent knew of its neighbours. Both hold the feature map, described
+in the header and with its arrays beside the columns, so that models can be taken out of them.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ class Content(NamedTuple):
     round: int
     learner: dict[str, Array]
     broadcast: Array
+    map: tuple[dict[str, Any], dict[str, Array]] | None = None
 
 
 def write(path: Path, content: Content, *, agent: bool = False) -> None:
@@ -65,6 +67,9 @@ def write(path: Path, content: Content, *, agent: bool = False) -> None:
         arrays |= {f"state.{name}": array for name, array in content.learner.items()}
         arrays["broadcast"] = content.broadcast
     header = {"format": _FORMAT, "round": content.round, "about": content.about}
+    if content.map is not None:
+        header["map"], parts = content.map
+        arrays |= {f"map.{name}": array for name, array in parts.items()}
     arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     with written_whole(path) as file:
         np.savez_compressed(file, allow_pickle=False, **arrays)
@@ -91,7 +96,8 @@ def _read(archive: Archive) -> Content:
     header_form = forms.pop("header", None)
     if header_form is None or header_form.n_bytes > _LONGEST_HEADER:
         raise ValueError("it has no header, or one that is far too long")
-    round, about = _check_header(json.loads(archive.read("header").tobytes()))
+    header = json.loads(archive.read("header").tobytes())
+    round, about = _check_header(header)
     if about["message_bits"] is None and not _SIZES.keys() <= forms.keys():
         raise ValueError("it does not say how long its messages are")
     single = len(forms["predictions"].shape) == 1 if "predictions" in forms else False
@@ -107,7 +113,9 @@ def _read(archive: Archive) -> Content:
         columns = {name: array[:, None] if name in _WIDE | _SIZES else array for name, array in columns.items()}
         learner = {name: row[None] for name, row in learner.items()}
         broadcast = broadcast[None]
-    return Content(columns, info, about, round, learner, broadcast)
+    described = header.get("map")
+    parts = {name.removeprefix("map."): arrays[name] for name in names.map}
+    return Content(columns, info, about, round, learner, broadcast, None if described is None else (described, parts))
 
 
 def _check_header(header: Any) -> tuple[int, dict[str, Any]]:
@@ -133,12 +141,13 @@ class _Names(NamedTuple):
     columns: list[str]
     learner: list[str]
     info: list[str]
+    map: list[str]
 
 
 def _check_forms(forms: Mapping[str, Form], single: bool) -> _Names:
     """Sort the arrays of a file; ValueError if one is missing, unknown, or has a form that does not suit the others."""
     required = [*_WIDE, *_ROUNDS, "degrees", "broadcast"]
-    names = _Names([*_WIDE, *_ROUNDS, "degrees"], [], [])
+    names = _Names([*_WIDE, *_ROUNDS, "degrees"], [], [], [])
     for name in forms:
         if name in _SIZES or (name in _COLLECTIVE and not single):
             names.columns.append(name)
@@ -146,6 +155,8 @@ def _check_forms(forms: Mapping[str, Form], single: bool) -> _Names:
             names.learner.append(name)
         elif (name in _AGENT_INFO and single) or name.startswith("info."):
             names.info.append(name)
+        elif name.startswith("map."):
+            names.map.append(name)
         elif name not in required:
             raise ValueError(f"it holds an unknown array {name[:60]!r}")
     missing = [name for name in required if name not in forms]

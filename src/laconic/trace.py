@@ -15,12 +15,20 @@ import numpy as np
 
 from laconic import _extras, _late, _tracefile, _validate, losses
 from laconic._validate import Array
+from laconic._version import __version__
 from laconic._worded import ArgumentError
+from laconic.model import FeatureMap, Model
 from laconic.waves import records
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
+
+
+#: Fields of a trace that are no columns of its file.
+_APART = ("state", "about", "info", "feature_map")
+#: What ``about["data"]`` may say of the data, for the models that were learned from it.
+_DATA = ("inputs", "target", "classes", "centre", "scale")
 
 
 class Hindsight(Protocol):
@@ -84,6 +92,8 @@ class Trace:
         Learner, parameters, data shape, engine, seconds: what the run was.
     message_sizes : array (T, N) or None
         Bits of each message, 0 where there was none, if they vary; None where ``about["message_bits"]`` is their size.
+    feature_map : FeatureMap or None
+        What the agents saw the inputs through, for ``model``; None of features of one's own.
     """
 
     predictions: Array
@@ -100,6 +110,7 @@ class Trace:
     collective_loss: Array | None = None
     info: Mapping[str, Array] = field(default_factory=dict)
     message_sizes: Array | None = None
+    feature_map: FeatureMap | None = None
 
     # Size and cost ----------------------------------------------------------------------------------------------
 
@@ -248,6 +259,47 @@ class Trace:
             raise ValueError("this run kept no collective scores: run it with collective=True.")
         return scores
 
+    # What was learned -------------------------------------------------------------------------------------------
+
+    def model(self, agent: int | str = "mean") -> Model:
+        """The model of an agent, by its index, or the mean of all models: to predict with, to save, to take away.
+
+        Names of inputs and target, the centre and scale of labels and the labels of classes are those in
+        ``about["data"]``, where whoever made the stream has left them, as ``laconic run`` does.
+
+        Examples
+        --------
+        >>> import numpy as np, laconic as lc
+        >>> X = np.random.default_rng(0).uniform(size=(500, 3, 1))
+        >>> features = lc.RandomFeatures.gaussian(n_inputs=1, n_frequencies=10, bandwidth=0.3)
+        >>> trace = lc.simulate(lc.ODKLA(eta=1.0), features, lc.Network.path(3), X, np.sin(6 * X[..., 0]))
+        >>> bool(abs(trace.model().predict([0.25]) - np.sin(1.5)) < 0.1)
+        True
+        >>> trace.model(agent=2).about["agent"]
+        2
+        """
+        if self.feature_map is None:
+            raise ValueError("this run had features of its own, or its file does not tell them: no model can be made.")
+        if isinstance(agent, str):
+            _validate.choice("agent", agent, ("mean",))
+            weights = self.weights.mean(axis=0)
+        else:
+            agent = _validate.integer("agent", agent, least=0, most=self.n_agents - 1)
+            weights = self.weights[agent]
+        error = float(self.mse()[-1]) if self.n_rounds else float("nan")
+        about: dict[str, Any] = {
+            "name": self.about["name"],
+            "learner": self.about.get("learner", self.about["name"]),
+            "agents": self.n_agents,
+            "agent": self.about.get("agent", agent),
+            "rounds": self.state.round,
+            "mean square error": error if np.isfinite(error) else None,
+            "laconic": __version__,
+        }
+        data = self.about.get("data")
+        known = {name: data[name] for name in _DATA if name in data} if isinstance(data, dict) else {}
+        return Model(self.feature_map, weights, loss=self.about["loss"], about=about, **known)
+
     # Files, tables and pictures ---------------------------------------------------------------------------------
 
     def to_frame(self) -> pl.DataFrame:
@@ -284,13 +336,19 @@ class Trace:
     def save(self, path: str | Path) -> Path:
         """Write the trace, state and all, as one ``.npz`` file: complete or not at all."""
         path = _validate.path("path", path)
-        columns = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("state", "about", "info")}
+        columns = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _APART}
         kept = {name: array for name, array in columns.items() if array is not None}
         state = self.state
         _tracefile.write(
             path,
             _tracefile.Content(
-                kept, dict(self.info), dict(self.about), state.round, dict(state.learner), state.broadcast
+                kept,
+                dict(self.info),
+                dict(self.about),
+                state.round,
+                dict(state.learner),
+                state.broadcast,
+                None if self.feature_map is None else self.feature_map.pack(),
             ),
         )
         return path
@@ -302,9 +360,17 @@ class Trace:
         Files from anywhere may be read: nothing in them is executed, and what is damaged, or would unpack to far more
         than it is, is refused with a ValueError before memory is taken.
         """
-        stored = _tracefile.read(_validate.path("path", path))
+        path = _validate.path("path", path)
+        stored = _tracefile.read(path)
         state = State(stored.round, stored.learner, stored.broadcast)
-        return cls(state=state, about=stored.about, info=stored.info, **stored.columns)
+        feature_map = None
+        if stored.map is not None:
+            try:
+                feature_map = FeatureMap.unpack(*stored.map)
+            except Exception as error:  # whatever somebody has written there
+                why = " ".join(str(error).split())[:200].rstrip(".")
+                raise ValueError(f"{path} is not a complete laconic trace: {why}.") from error
+        return cls(state=state, about=stored.about, info=stored.info, feature_map=feature_map, **stored.columns)
 
     def __repr__(self) -> str:
         end = f"{self.mse()[-1]:.4g}" if self.n_rounds else "none"

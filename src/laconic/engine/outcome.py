@@ -12,6 +12,7 @@ from laconic.engine.chunk import Engine
 from laconic.engine.log import Log
 from laconic.features import RandomFeatures
 from laconic.learners import Learner, Speech
+from laconic.model import FeatureMap
 from laconic.network import Network
 from laconic.trace import Trace
 
@@ -53,6 +54,7 @@ def make_trace(
         state=engine.state(),
         about=about,
         info=info,
+        feature_map=FeatureMap.of(features),
         **columns,
     )
 

@@ -18,6 +18,8 @@ from laconic.estimators import dealing, defaults
 from laconic.estimators.solo import Solo
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
+from laconic.model import Model
+from laconic.model.making import make_model
 from laconic.network import Network
 from laconic.trace import State
 
@@ -148,6 +150,25 @@ class DecentralizedKernelModel(BaseEstimator):
         """The mean of the agents' models, which predicts, (2 n_frequencies,)."""
         mean: Array = self.weights_.mean(axis=0)
         return mean
+
+    @property
+    def model_(self) -> Model:
+        """What was learned, apart from the agents: to save, to take away as ONNX or C, to predict with NumPy alone."""
+        names = self.__dict__.get("feature_names_in_")
+        return make_model(
+            self.features_,
+            self.learner_,
+            self.coef_,
+            inputs=None if names is None else [str(name) for name in names],
+            agents=self.network_.n_agents,
+            messages=self.messages_,
+            bits=self.bits_,
+            **self._labels(),
+        )
+
+    def _labels(self) -> dict[str, Any]:
+        """What labels were made of before they were learned, as ``lc.Model`` takes it."""
+        return {}
 
     def _margins(self, X: object) -> Array:
         """The values of the mean model at the rows of ``X``."""

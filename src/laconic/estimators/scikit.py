@@ -116,6 +116,9 @@ class DecentralizedKernelRegressor(RegressorMixin, DecentralizedKernelModel):
         self.center_ = float(labels.mean())
         self.scale_ = float(labels.std()) or 1.0
 
+    def _labels(self) -> dict[str, Any]:
+        return {"centre": self.center_, "scale": self.scale_}
+
     def _scaled(self, labels: Array) -> Array:
         return (np.asarray(labels, dtype=np.float64) - self.center_) / self.scale_
 
@@ -239,6 +242,9 @@ class DecentralizedKernelClassifier(ClassifierMixin, DecentralizedKernelModel):
         if not first and not np.array_equal(named, self.classes_):
             raise ValueError(f"classes must stay {self.classes_.tolist()}, got {named.tolist()}.")
         return named
+
+    def _labels(self) -> dict[str, Any]:
+        return {"classes": self.classes_.tolist()}
 
     def _signs(self, labels: Array) -> Array:
         return np.where(labels == self.classes_[1], 1.0, -1.0)

@@ -22,6 +22,8 @@ from laconic.engine.endings import BAD_INPUT, DIVERGED, DIVERGENCE
 from laconic.features import RandomFeatures
 from laconic.guard import LARGEST_LABEL
 from laconic.learners import Learner, Speech
+from laconic.model import Model
+from laconic.model.making import make_model
 from laconic.protocol.arguments import bad_sample, check_name, check_neighbours, read_label
 from laconic.protocol.checkpoint import AgentState, load_checkpoint, write_checkpoint
 from laconic.protocol.dialogue import Alert, Dialogue, Message
@@ -410,6 +412,10 @@ class Agent:
     def broadcast(self) -> Array:
         """A copy of theta-hat: what the neighbours believe the model to be."""
         return self._ledger.said(0).copy()
+
+    def model(self) -> Model:
+        """The model as it is now, apart from the agent: to predict with, to save, to take away."""
+        return make_model(self.features, self.learner, self._ledger.weights, agent=self.name, round=self.round)
 
     def replica(self, name: str) -> Array:
         """A copy of what this agent believes a neighbour's model to be."""

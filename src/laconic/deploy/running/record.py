@@ -12,6 +12,7 @@ import numpy as np
 from laconic import _tracefile
 from laconic._validate import Array
 from laconic.engine.outcome import features_about
+from laconic.model import FeatureMap
 from laconic.protocol import Agent, Info
 
 
@@ -82,7 +83,9 @@ class Record:
             "clock": agent.clock,
             "rounds": len(infos),
         }
-        content = _tracefile.Content(columns, known, about, agent.round, state, agent.broadcast[None])
+        map = FeatureMap.of(features)
+        described = None if map is None else map.pack()
+        content = _tracefile.Content(columns, known, about, agent.round, state, agent.broadcast[None], described)
         _tracefile.write(self.path, content, agent=True)
 
 
