@@ -21,7 +21,7 @@ from laconic.engine import Diverged
 from laconic.engine.endings import BAD_INPUT, DIVERGED, DIVERGENCE
 from laconic.features import RandomFeatures
 from laconic.guard import LARGEST_LABEL
-from laconic.learners import Learner, Speech
+from laconic.learners import Learner, Speech, WaveRLS
 from laconic.model import Model
 from laconic.model.making import make_model
 from laconic.protocol.arguments import bad_sample, check_name, check_neighbours, read_label
@@ -35,6 +35,8 @@ from laconic.protocol.ledger import Ledger
 from laconic.protocol.messages import Kind, Position
 from laconic.protocol.session import Session
 from laconic.protocol.state import put_state, take_state
+from laconic.protocol.wave_dialogue import WaveDialogue
+from laconic.protocol.waving import Waves
 from laconic.protocol.wire import Wire, identity
 
 LOCKSTEP, SLOTTED = "lockstep", "slotted"
@@ -118,21 +120,29 @@ class Agent:
             raise ValueError(f"features must be laconic.RandomFeatures, got {type(features).__name__}.")
         if not isinstance(learner, Learner):
             raise ValueError(f"learner must be a laconic.Learner, got {type(learner).__name__}.")
-        if learner.speech is Speech.OWN:
-            raise ValueError(f"learner must speak through a channel: agents do not run {learner.name} yet.")
+        if learner.speech is Speech.OWN and not isinstance(learner, WaveRLS):
+            raise ValueError(f"learner must speak through a channel: agents do not run {learner.name}.")
         n_agents = _validate.integer("n_agents", n_agents, least=1 + len(degrees))
         self.features, self.learner = features, learner
         self.clock = _validate.choice("clock", clock, (LOCKSTEP, SLOTTED))
         self.heartbeat = _validate.integer("heartbeat", heartbeat, least=0 if clock == LOCKSTEP else 1)
         inc = secrets.randbits(64) if incarnation is None else incarnation
         inc = _validate.integer("incarnation", inc, least=0, most=(1 << 64) - 1)
-        self._speaks = learner.channel is not None
-        ledger = Ledger(features, learner, n_agents, len(degrees), dtype, engine)
         lockstep = self.clock == LOCKSTEP
+        self._dialogue: Dialogue
+        if isinstance(learner, WaveRLS):
+            ledger = Waves(self.name, features, learner, n_agents, lockstep, dtype, engine)  # type: Ledger | Waves
+        else:
+            ledger = Ledger(features, learner, n_agents, len(degrees), dtype, engine)
         mark = fingerprint(features, learner, n_agents, ledger.dtype, self.clock)
-        wire = Wire(self.name, mark, features.n_features, learner.channel, ledger.dtype, lockstep)
+        if isinstance(ledger, Waves):
+            wire = Wire(self.name, mark, 0, None, ledger.dtype, lockstep, ledger.code)
+            self._dialogue = WaveDialogue(self.name, lockstep, ledger, wire, inc, self.heartbeat)
+        else:
+            wire = Wire(self.name, mark, features.n_features, learner.channel, ledger.dtype, lockstep)
+            self._dialogue = Dialogue(self.name, lockstep, ledger, wire, inc, self.heartbeat)
         self._ledger, self._wire = ledger, wire
-        self._dialogue = Dialogue(self.name, lockstep, ledger, wire, inc, self.heartbeat)
+        self._speaks = learner.channel is not None or isinstance(ledger, Waves)
         self._silent_for = 0
         for index, (other, degree) in enumerate(degrees.items(), 1):
             degree = _validate.integer(f"degree of {other!r}", degree, least=0) or len(degrees)
@@ -217,7 +227,7 @@ class Agent:
         counters = dialogue.counters
         counters["sends" if sent else "censored"] += 1
         counters["bits"] += bits if sent else 0
-        saturated = outside / ledger.n_features if sent else 0.0
+        saturated = outside / self.features.n_features if sent else 0.0
         return Info(t, prediction, label, ledger.loss(prediction, label), sent, bits if sent else 0, saturated)
 
     def _can_be_said(self) -> bool:
@@ -228,6 +238,9 @@ class Agent:
     def _speak(self, t: int) -> tuple[bool, int, int]:
         """Say what there is to say in round ``t``: (whether that is more than silence, entries that saturate, bits)."""
         dialogue, ledger = self._dialogue, self._ledger
+        if isinstance(dialogue, WaveDialogue):
+            return self._ride(dialogue)
+        assert isinstance(ledger, Ledger)
         if dialogue.tell_whole:
             dialogue.tell_whole = False
             ledger.said(0)[:] = ledger.weights
@@ -243,12 +256,21 @@ class Agent:
             else:
                 dialogue.begin(Kind.DIFFERENCE, self._wire.difference(ledger.row.message, scale))
             return True, outside, ledger.message_bits()
+        dialogue.begin(Kind.SILENCE, b"", say=self._is_sign_due())
+        return False, 0, 0
+
+    def _ride(self, dialogue: WaveDialogue) -> tuple[bool, int, int]:
+        """The same where waves run."""
+        n_messages, bits = dialogue.ride(self._is_sign_due())
+        return n_messages > 0, 0, bits
+
+    def _is_sign_due(self) -> bool:
+        """Whether silence is worth a message: always in lockstep, now and then on slots."""
         self._silent_for += 1
-        due = dialogue.lockstep or self._silent_for >= self.heartbeat
+        due = self._dialogue.lockstep or self._silent_for >= self.heartbeat
         if due:
             self._silent_for = 0
-        dialogue.begin(Kind.SILENCE, b"", say=due)
-        return False, 0, 0
+        return due
 
     def _say_nothing(self) -> tuple[bool, int, int]:
         """A round of a learner that does not speak."""
@@ -314,12 +336,13 @@ class Agent:
     @property
     def ready(self) -> bool:
         """Whether the next round may begin."""
-        return not (self._speaks and self._dialogue.who_is_waited_for())
+        return not self._speaks or not (self._dialogue.who_is_waited_for() or self._dialogue.missing())
 
     @property
     def waiting(self) -> tuple[str, ...]:
         """Who has to be heard before the next round may begin."""
-        return tuple(end.name for end in self._dialogue.who_is_waited_for()) if self._speaks else ()
+        dialogue = self._dialogue
+        return tuple(end.name for end in dialogue.who_is_waited_for()) or dialogue.missing() if self._speaks else ()
 
     def remind(self) -> None:
         """Ask those again that are waited for. For whoever drives the agent, when nothing has come for a while."""
@@ -404,14 +427,14 @@ class Agent:
     @property
     def duals(self) -> Array:
         """A copy of the dual gamma, as of the last round that has ended."""
-        if not self._ledger.has_duals:
+        if isinstance(self._ledger, Waves) or not self._ledger.has_duals:
             raise AttributeError("this learner keeps no duals.")
         return self._ledger.duals.copy()
 
     @property
     def broadcast(self) -> Array:
-        """A copy of theta-hat: what the neighbours believe the model to be."""
-        return self._ledger.said(0).copy()
+        """A copy of theta-hat: what the neighbours believe the model to be; where waves run, what all know."""
+        return self._ledger.believed(0).copy()
 
     def model(self) -> Model:
         """The model as it is now, apart from the agent: to predict with, to save, to take away."""
@@ -419,7 +442,7 @@ class Agent:
 
     def replica(self, name: str) -> Array:
         """A copy of what this agent believes a neighbour's model to be."""
-        return self._ledger.said(self._neighbour(name).index).copy()
+        return self._ledger.believed(self._neighbour(name).index).copy()
 
     def position(self, name: str) -> Position:
         """How far this agent has spoken to a neighbour: the session, and the statement in it."""

@@ -67,7 +67,7 @@ class Conversation(Handshake):
         for end in self.ends.values():
             if end.stage is LIVE:
                 end.label = end.k + 1
-                if say:
+                if say or self.has_words(end):
                     self.say(end, kind, data)
                 end.unheard += 1
             else:
@@ -78,6 +78,10 @@ class Conversation(Handshake):
         if dropped:
             self.settle()
         self.look_after()
+
+    def has_words(self, end: Session) -> bool:
+        """Whether there is something to say to this neighbour alone."""
+        return False
 
     def let_pass(self, rounds: int) -> None:
         """On slots: rounds pass in silence, as after a pause of the device."""

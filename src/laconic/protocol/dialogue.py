@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from typing import NamedTuple, final
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,10 @@ from laconic.protocol.messages import (
     Refusal,
     Request,
     Statement,
+    Survey,
 )
 from laconic.protocol.session import GONE, LIVE, OPENING, Session
+from laconic.protocol.waving import Waves
 from laconic.protocol.wire import Envelope, Wire, identity
 
 log = logging.getLogger("laconic.protocol")
@@ -51,13 +53,12 @@ class Alert(NamedTuple):
     neighbour: str
 
 
-@final
 class Dialogue(Conversation):
     """One agent's conversation: see ``Conversation`` for what is said, and when."""
 
-    def __init__(self, name: str, lockstep: bool, ledger: Ledger, wire: Wire, inc: int, heartbeat: int) -> None:
+    def __init__(self, name: str, lockstep: bool, ledger: Ledger | Waves, wire: Wire, inc: int, heartbeat: int) -> None:
         self.ledger, self.wire = ledger, wire
-        self.accounts = Accounts(ledger, wire, self._weigh)
+        self.accounts = ledger if isinstance(ledger, Waves) else Accounts(ledger, wire, self._weigh)
         super().__init__(name, lockstep, self.accounts, inc, wire.tag_of, heartbeat)
         self.by_identity: dict[int, Session] = {}
         self.by_index: list[Session] = []
@@ -88,6 +89,13 @@ class Dialogue(Conversation):
             fenced = bool(self.ends) and all(end.shut == "refused" for end in self.ends.values())
             return list(self.ends.values()) if fenced else self.waiting()
         return [e for e in self.ends.values() if e.stage is OPENING] if self.joining else []
+
+    def missing(self) -> tuple[str, ...]:
+        """Of whom more has to be known before the first round may begin."""
+        return ()
+
+    def remember(self) -> None:
+        """A memory was put back."""
 
     # ----------------------------------------------------------------------------------------------------------------
     # Starting
@@ -182,7 +190,7 @@ class Dialogue(Conversation):
             if vectors[0] is not None and self.ledger.is_too_large(*vectors):
                 raise Refusal("too large")
             return end
-        assert isinstance(letter, Confirm | Statement | Request | Farewell)
+        assert isinstance(letter, Confirm | Statement | Request | Farewell | Survey)
         known = self.ends.get(sender) if sender is not None else None
         if sender is not None and known is None:
             raise Refusal("stranger")

@@ -20,6 +20,7 @@ from __future__ import annotations
 from laconic.protocol.dialogue import Dialogue
 from laconic.protocol.ledger import STRAIN
 from laconic.protocol.session import LIVE
+from laconic.protocol.waving import Waves
 
 #: How many times larger than the agent's own yardstick a neighbour may be without being blamed for where it drags it.
 AWAY = 10 * STRAIN
@@ -28,6 +29,8 @@ AWAY = 10 * STRAIN
 def learn_guarded(dialogue: Dialogue, label: float, t: int) -> tuple[int, float]:
     """Steps 1 and 2 of round ``t``: how it ended, and the prediction."""
     ledger = dialogue.ledger
+    if isinstance(ledger, Waves):  # what a wave brings is looked at when it comes
+        return ledger.learn(label)
     if not ledger.strained:
         return ledger.learn(label, t)
     row = ledger.row

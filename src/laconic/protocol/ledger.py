@@ -241,6 +241,8 @@ class Ledger:
         """theta-hat of the agent (0) or of a neighbour."""
         return self._said[index]
 
+    believed = said
+
     @property
     def weights(self) -> Array:
         """The model theta, without padding."""

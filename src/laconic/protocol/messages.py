@@ -26,6 +26,8 @@ class Kind(IntEnum):
     REQUEST = 10
     FAREWELL = 11
     REFUSED = 12
+    WAVE = 13
+    SURVEY = 14
 
 
 class Refusal(Exception):
@@ -123,7 +125,7 @@ class Confirm(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """What a round brings: a difference, a dense model, silence, or a broadcast told in full.
+    """What a round brings: a difference, a dense model, silence, a broadcast told in full, or what a wave brings.
 
     Attributes
     ----------
@@ -139,7 +141,7 @@ class Statement(NamedTuple):
     data : bytes
         The body as it travels.
     content : tuple
-        The body as it was read: (scale, codes) or (0.0, model).
+        The body as it was read: (scale, codes) or (0.0, model); the parts of what a wave brings.
     """
 
     tag: Any
@@ -159,6 +161,13 @@ class Request(NamedTuple):
     heard: int
 
 
+class Survey(NamedTuple):
+    """Where waves run: what the sender knows of who hears whom, or some of it."""
+
+    tag: int
+    data: bytes
+
+
 class Farewell(NamedTuple):
     """The sender takes the edge away."""
 
@@ -172,5 +181,5 @@ class Refused(NamedTuple):
 
 
 Handshake = Hello | Call | Offer | Decide | Refused
-Tagged = Confirm | Statement | Request | Farewell
-Letter = Hello | Call | Offer | Decide | Refused | Confirm | Statement | Request | Farewell
+Tagged = Confirm | Statement | Request | Farewell | Survey
+Letter = Hello | Call | Offer | Decide | Refused | Confirm | Statement | Request | Farewell | Survey

@@ -16,8 +16,11 @@ from laconic._worded import ArgumentError
 from laconic.protocol.checkpoint import AgentState, Misplaced
 from laconic.protocol.dialogue import Dialogue
 from laconic.protocol.handshake import COUNT_LIMIT
+from laconic.protocol.ledger import Ledger
 from laconic.protocol.messages import Decide, Kind, Offer, Statement
 from laconic.protocol.session import LOGGED, Session, Stage
+from laconic.protocol.wave_state import check_waves, put_waves, take_waves
+from laconic.protocol.waving import Waves
 from laconic.protocol.wire import MODEL_LIMIT, SHARE_LIMIT
 
 VERSION = 2
@@ -28,24 +31,26 @@ _FLAGS = ("intact", "fresh", "counted")
 
 def take_state(dialogue: Dialogue) -> AgentState:
     """The state of an agent: plain values and copies of arrays."""
-    row = dialogue.ledger.row
-    arrays = {
-        **{_place(part): np.array(row.part(part)) for part in row.parts},
-        "pull": row.pull,
-        "said": row.replicas.copy(),
-        "shares": dialogue.ledger.shares[1:].copy(),
-    }
+    ledger = dialogue.ledger
     about = {
         "version": VERSION,
         "name": dialogue.name,
         "fingerprint": dialogue.wire.mark,
         "round": dialogue.round,
         "finished": dialogue.finished,
-        "tell_whole": dialogue.tell_whole,
-        "largest": row.largest,
         "neighbours": {name: _describe(dialogue, end) for name, end in dialogue.ends.items()},
     }
-    return AgentState(about, arrays)
+    if isinstance(ledger, Waves):
+        about["waves"], arrays = take_waves(ledger)
+        return AgentState(about, arrays)
+    row = ledger.row
+    arrays = {
+        **{_place(part): np.array(row.part(part)) for part in row.parts},
+        "pull": row.pull,
+        "said": row.replicas.copy(),
+        "shares": ledger.shares[1:].copy(),
+    }
+    return AgentState({**about, "tell_whole": dialogue.tell_whole, "largest": row.largest}, arrays)
 
 
 def _describe(dialogue: Dialogue, end: Session) -> dict[str, Any]:
@@ -73,32 +78,44 @@ def put_state(dialogue: Dialogue, state: AgentState) -> None:
         if about["fingerprint"] != dialogue.wire.mark:
             raise Misplaced("state comes from an agent with other features, learner, channel, clock or size.")
         kept = about["neighbours"]
-        checked = _check_arrays(dialogue, arrays, len(kept))
         ends = {name: _read_end(dialogue, name, values) for name, values in kept.items() if name in dialogue.ends}
         round, finished = _count(about["round"]), _count(about["finished"])
-        largest, tell_whole = about["largest"], about["tell_whole"]
-        if type(largest) not in (int, float) or not 0 <= largest < np.inf or not finished <= round <= finished + 1:
-            raise ValueError("state has rounds or a yardstick that no agent can have.")
-        if not isinstance(tell_whole, bool):
-            raise TypeError(f"tell_whole is {tell_whole!r}")
+        if not finished <= round <= finished + 1:
+            raise ValueError("state has rounds that no agent can have.")
+        ledger, memory = dialogue.ledger, None
+        if isinstance(ledger, Waves):
+            memory = check_waves(ledger, about["waves"], arrays)
+        else:
+            checked = _check_arrays(ledger, arrays, len(kept))
+            largest, tell_whole = about["largest"], about["tell_whole"]
+            if type(largest) not in (int, float) or not 0 <= largest < np.inf:
+                raise ValueError("state has a yardstick that no agent can have.")
+            if not isinstance(tell_whole, bool):
+                raise TypeError(f"tell_whole is {tell_whole!r}")
     except Exception as error:  # whatever is wrong, nothing has been changed yet
         if isinstance(error, ValueError) and str(error).startswith("state "):
             raise
         raise ValueError(f"state is not that of an agent: {type(error).__name__}: {error}.") from None
-    row = dialogue.ledger.row
-    dialogue.round, dialogue.finished, dialogue.tell_whole = round, finished, tell_whole
-    row.largest, row.pull = largest, checked["pull"]
-    dialogue.ledger.strained, dialogue.ledger.harmless = True, 0.0
-    for part in row.parts:
-        row.put(part, checked[_place(part)])
-    dialogue.ledger.said(0)[:] = checked["said"][0]
+    dialogue.round, dialogue.finished = round, finished
+    if isinstance(ledger, Ledger):
+        dialogue.tell_whole = tell_whole
+        row = ledger.row
+        row.largest, row.pull = largest, checked["pull"]
+        ledger.strained, ledger.harmless = True, 0.0
+        for part in row.parts:
+            row.put(part, checked[_place(part)])
+        ledger.said(0)[:] = checked["said"][0]
     known = list(kept)
     for name, end in ends.items():
         here, at = dialogue.ends[name], known.index(name)
         end.index, end.leads = here.index, here.leads
-        dialogue.accounts.open(end.index, checked["said"][1 + at], checked["shares"][at])
+        if isinstance(ledger, Ledger):
+            dialogue.accounts.open(end.index, checked["said"][1 + at], checked["shares"][at])
         end.restart()
         _put_end(here, end)
+    if isinstance(ledger, Waves) and memory is not None:
+        put_waves(ledger, memory, set(ends))
+    dialogue.remember()
     dialogue.started = True
     counted = [end.index for end in dialogue.ends.values() if end.counted]
     lost = any(values["counted"] for name, values in kept.items() if name not in ends)
@@ -113,9 +130,8 @@ def _put_end(here: Session, end: Session) -> None:
         setattr(here, name, getattr(end, name))
 
 
-def _check_arrays(dialogue: Dialogue, arrays: dict[str, Array], n_kept: int) -> dict[str, Array]:
-    n, dtype = dialogue.ledger.n_features, dialogue.ledger.dtype
-    row = dialogue.ledger.row
+def _check_arrays(ledger: Ledger, arrays: dict[str, Array], n_kept: int) -> dict[str, Array]:
+    n, dtype, row = ledger.n_features, ledger.dtype, ledger.row
     shapes: dict[str, tuple[tuple[int, ...], Any, float]] = {
         **{_place(part): (np.shape(row.part(part)), row.part(part).dtype, np.inf) for part in row.parts},
         "weights": ((n,), dtype, SHARE_LIMIT),

@@ -20,8 +20,10 @@ description for people who write an agent in another language.
                          1 zero: a quantizer of one's own; its bytes, 16 n + 1024 at most
         dense, full      1 width of a number, 32 or 64; the model
         silence          nothing: "nothing to say in this round"
+        wave             parts: see ``wave_parts``
       request            varint heard
       confirm, farewell  nothing
+      survey             8 digest of the sender's chart; varint count; entries: see ``chart``
     checksum    4        CRC-32 of all before
 
 The tag of a session is BLAKE2b of fingerprint, offer and decision, from the first inc on, in 8 bytes.
@@ -32,7 +34,7 @@ from __future__ import annotations
 import hashlib
 import struct
 import zlib
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, Protocol, final
 
 import numpy as np
 
@@ -51,6 +53,7 @@ from laconic.protocol.messages import (
     Refused,
     Request,
     Statement,
+    Survey,
 )
 from laconic.protocol.varints import encode_count, encode_counts, read_counts
 
@@ -62,8 +65,8 @@ _START, _NAMES, _LONG = struct.Struct("<2sB"), struct.Struct("<III"), struct.Str
 _CHECKSUM, _DIGEST, _SCALE = struct.Struct("<I"), struct.Struct("<I"), struct.Struct("<f")
 _LEAST = _START.size + _LONG.size + _CHECKSUM.size
 _SCALE_FOLLOWS = 128
-_STATEMENTS = (Kind.DIFFERENCE, Kind.DENSE, Kind.SILENCE, Kind.FULL)
-_IN_SESSION = frozenset((*_STATEMENTS, Kind.CONFIRM, Kind.REQUEST, Kind.FAREWELL))
+_STATEMENTS = (Kind.DIFFERENCE, Kind.DENSE, Kind.SILENCE, Kind.FULL, Kind.WAVE)
+_IN_SESSION = frozenset((*_STATEMENTS, Kind.CONFIRM, Kind.REQUEST, Kind.FAREWELL, Kind.SURVEY))
 _BY_NUMBER = {int(kind): kind for kind in Kind}
 _KINDS: dict[type, Kind] = {
     Hello: Kind.HELLO,
@@ -74,6 +77,7 @@ _KINDS: dict[type, Kind] = {
     Request: Kind.REQUEST,
     Farewell: Kind.FAREWELL,
     Refused: Kind.REFUSED,
+    Survey: Kind.SURVEY,
 }
 
 
@@ -91,9 +95,21 @@ def identity(name: str) -> int:
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest(), "little")
 
 
+class Words(Protocol):
+    """Reads the bodies of statements of a learner that has messages of its own."""
+
+    longest: int
+
+    def decode(self, data: bytes) -> Any:
+        """What they say; ``Refusal`` if that is nothing."""
+
+
 @final
 class Wire:
-    """Encodes and decodes the messages of one model. Decoding raises ``Refusal``, and nothing else, on bad bytes."""
+    """Encodes and decodes the messages of one model. Decoding raises ``Refusal``, and nothing else, on bad bytes.
+
+    ``words`` are those of a learner with messages of its own, whose vectors have no entries.
+    """
 
     def __init__(
         self,
@@ -103,8 +119,9 @@ class Wire:
         channel: Channel | None,
         dtype: np.dtype[np.float64],
         lockstep: bool,
+        words: Words | None = None,
     ) -> None:
-        self.mark = mark
+        self.mark, self._words = mark, words
         self.sender = identity(name)
         self._lockstep = lockstep
         self._n_features = n_features
@@ -123,6 +140,8 @@ class Wire:
         self._most = _START.size + _NAMES.size + 3 * 8 + 9 * 7 + 2 + n_features * (dtype.itemsize + 8) + _CHECKSUM.size
         if self._longest_body is not None:
             self._most = max(self._most, _LEAST + 3 * 7 + _DIGEST.size + 1 + self._longest_body)
+        if words is not None:
+            self._most = max(self._most, _LEAST + 3 * 7 + _DIGEST.size + words.longest)
 
     # ----------------------------------------------------------------------------------------------------------------
     # Bodies of statements
@@ -160,6 +179,8 @@ class Wire:
         if isinstance(letter, Confirm | Farewell | Request):
             heard = encode_count(letter.heard) if isinstance(letter, Request) else b""
             return _seal(start + _LONG.pack(letter.tag | follows) + heard)
+        if isinstance(letter, Survey):
+            return _seal(start + _LONG.pack(letter.tag | follows) + letter.data)
         return _seal(start + _NAMES.pack(self.mark, self.sender, to) + self._body(letter))
 
     def tag_of(self, offer: Offer, decide: Decide) -> int:
@@ -218,7 +239,7 @@ class Wire:
         except (IndexError, struct.error):
             raise Refusal("truncated") from None
 
-    def _read(self, kind: Kind, tag: int, body: bytes, at: int) -> Confirm | Farewell | Request | Statement:
+    def _read(self, kind: Kind, tag: int, body: bytes, at: int) -> Confirm | Farewell | Request | Statement | Survey:
         if kind is Kind.REQUEST:
             (heard,), at = read_counts(body, at, 1)
             _end(body, at)
@@ -226,6 +247,10 @@ class Wire:
         if kind is Kind.CONFIRM or kind is Kind.FAREWELL:
             _end(body, at)
             return Confirm(tag) if kind is Kind.CONFIRM else Farewell(tag)
+        if kind is Kind.SURVEY:
+            if self._words is None:
+                raise Refusal("kind")
+            return Survey(tag, body[at:])
         if self._lockstep:
             (n, degree), at = read_counts(body, at, 2)
             label = 0
@@ -236,11 +261,15 @@ class Wire:
         data = body[at:]
         return Statement(tag, n, label, degree, digest, kind, data, self._read_statement(kind, data))
 
-    def _read_statement(self, kind: Kind, data: bytes) -> tuple[float, Array] | None:
-        """What the body of a statement says: a scale and codes, or a model."""
+    def _read_statement(self, kind: Kind, data: bytes) -> Any:
+        """What the body of a statement says: a scale and codes, or a model; or words of one's own."""
         if kind is Kind.SILENCE:
             _end(data, 0)
             return None
+        if self._words is not None or kind is Kind.WAVE:
+            if self._words is None or kind is not Kind.WAVE:
+                raise Refusal("kind")
+            return self._words.decode(data)
         if kind is not Kind.DIFFERENCE:
             if data[0] != self._width or (kind is Kind.DENSE and self._quantized):
                 raise Refusal("dimension")

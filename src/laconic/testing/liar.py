@@ -26,8 +26,10 @@ from laconic._validate import Array
 from laconic.engine import Diverged
 from laconic.learners import ODKLA
 from laconic.protocol import Agent, AgentState
+from laconic.protocol.accounts import Accounts
 from laconic.protocol.ends import ALLOWANCE
 from laconic.protocol.handshake import COUNT_LIMIT
+from laconic.protocol.ledger import Ledger
 from laconic.protocol.messages import (
     Call,
     Confirm,
@@ -165,12 +167,14 @@ class Liar:
 
     def _digest(self, ben: Agent, end: Session, statement: Statement) -> int:
         """What ben will compute of it, if he takes it."""
-        dialogue, row = ben._dialogue, ben._ledger.said(end.index)
+        dialogue, ledger = ben._dialogue, ben._ledger
+        assert isinstance(ledger, Ledger) and isinstance(dialogue.accounts, Accounts)
+        row = ledger.said(end.index)
         before = row.copy()
         try:
             read = dialogue.wire._read_statement(statement.kind, statement.data)
             if read is not None:
-                ben._ledger.hear(end.index, statement.kind, *read)
+                ledger.hear(end.index, statement.kind, *read)
             return dialogue.accounts._digest(end.index, end.index, dialogue.digest_of(end, statement.n))
         except Exception:  # he will refuse it
             return zlib.crc32(b"")
@@ -246,16 +250,16 @@ def _lie_for_a_while(scene: Scene, liar: Liar, n_messages: int) -> Counter[str]:
 
 def _whole(ben: Agent, but: str) -> tuple[Any, ...]:
     """What a lie of one neighbour must not change: model, broadcast, and the edges with all others."""
-    ends = ben._dialogue.ends.values()
-    others = [
-        (e.stage, e.tag, e.heard, e.k, zlib.crc32(ben._ledger.said(e.index).tobytes())) for e in ends if e.name != but
-    ]
-    shares = [ben._ledger.shares[e.index].tobytes() for e in ends if e.name != but]
-    return ben._ledger.weights.tobytes(), ben._ledger.said(0).tobytes(), others, shares
+    ends, ledger = ben._dialogue.ends.values(), ben._ledger
+    assert isinstance(ledger, Ledger)
+    others = [(e.stage, e.tag, e.heard, e.k, zlib.crc32(ledger.said(e.index).tobytes())) for e in ends if e.name != but]
+    shares = [ledger.shares[e.index].tobytes() for e in ends if e.name != but]
+    return ledger.weights.tobytes(), ledger.said(0).tobytes(), others, shares
 
 
 def _check_limits(scene: Scene, k: int) -> None:
     dialogue, ledger = scene.ben._dialogue, scene.ben._ledger
+    assert isinstance(ledger, Ledger)
     assert len(dialogue.letters) <= 8 * ALLOWANCE * len(dialogue.ends), f"{scene.name}: too much to say after lie {k}."
     assert len(dialogue.news) <= 64 and len(dialogue.told) <= 32
     assert dialogue.round < COUNT_LIMIT

@@ -183,10 +183,10 @@ class Node:
         if len(self.heard) == len(self.place.children):
             self._fuse()
 
-    def _understood(self, link: Link | None, said: Said) -> tuple[Link, Told]:
+    def _understood(self, link: Link | None, said: Said, carried: float | None = None) -> tuple[Link, Told]:
         """U_i = B + (1/n) sum sign (L k s)(L k s)', n_i = n; R_i = L k s. B = U_i, or C the first time."""
         base = self.common.information if link is None else link.information
-        lower, _ = self.common.whitener(self.carried)
+        lower, _ = self.common.whitener(self.carried if carried is None else carried)
         information = self.arithmetic.raised(base, lower, said.terms, said.n)
         moments = self.arithmetic.spread(lower, said.step, said.codes)
         number = 0 if link is None else link.number
@@ -326,8 +326,10 @@ class Node:
             return
         own = self.own
         n, S, r = own.count, own.information.copy(), own.moments.copy()
-        for child, told in self.heard.items():
-            n, S, r = n + self.links[child].n, S + self.links[child].n * self.links[child].information, r + told.moments
+        for child in self.place.children:
+            if child in self.heard:
+                link = self.links[child]
+                n, S, r = n + link.n, S + link.n * link.information, r + self.heard[child].moments
         if self.above is not None:
             n, S, r = n + self.above.n, S + self.above.information, r + self.above.moments
         thick = self.rule.thick(n)

@@ -1,13 +1,15 @@
 """The spanning tree that waves run over, and what an agent knows of its place in it.
 
-The root is the agent of least eccentricity, the smallest index of several. Everybody's parent is, of the neighbours
-that are one step nearer to the root, the one of smallest index; children are kept in index order. All of that an agent
-can tell from its neighbours alone once a root is known: an echo that starts there and runs one hop a round builds this
-tree.
+The root is the agent of least eccentricity, the first by name of several. Everybody's parent is, of the neighbours
+that are one step nearer to the root, the first by name; children are kept in that order. Names are ordered as people
+do it, 2 before 10, so that agents that are called by their index stand in its order. An echo that starts at the root
+and runs one hop a round builds this tree; so does anybody who knows who hears whom.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from laconic.network import Network
@@ -22,7 +24,7 @@ class Place(NamedTuple):
     parent : int or None
         None at the root.
     children : tuple of int
-        In index order.
+        In the order of their names.
     depth : int
         Steps to the root.
     census : tuple of int
@@ -61,22 +63,39 @@ def places(network: Network) -> tuple[Place, ...]:
     (1, 3)
     """
     starts, flat = network.starts.tolist(), network.neighbours.tolist()
-    neighbours = [flat[starts[i] : starts[i + 1]] for i in range(network.n_agents)]
-    reaches = [_depths(neighbours, i) for i in range(network.n_agents)]
-    root = min(range(network.n_agents), key=lambda i: (max(reaches[i]), i))
+    return grow([flat[starts[i] : starts[i + 1]] for i in range(network.n_agents)], network.names)
+
+
+def grow(neighbours: Sequence[Sequence[int]], names: Sequence[str], term: int = 0) -> tuple[Place, ...]:
+    """The tree over agents that hear each other, all of them connected; in term k its root is the k-th best."""
+    n_agents = len(neighbours)
+    order = {i: rank for rank, i in enumerate(sorted(range(n_agents), key=lambda i: by_name(names[i])))}
+    reaches = [_depths(neighbours, i) for i in range(n_agents)]
+    root = sorted(range(n_agents), key=lambda i: (max(reaches[i]), order[i]))[term % n_agents]
     depths = reaches[root]
     nearer = [[j for j in near if depths[j] < depths[i]] for i, near in enumerate(neighbours)]
-    parents = [min(near) if near else None for near in nearer]
+    parents = [min(near, key=order.__getitem__) if near else None for near in nearer]
     children: list[list[int]] = [[] for _ in parents]
-    for i, parent in enumerate(parents):
+    for i in sorted(range(n_agents), key=order.__getitem__):
+        parent = parents[i]
         if parent is not None:
             children[parent].append(i)
     census = tuple(depths.count(depth) for depth in range(max(depths) + 1))
-    inner = sum(bool(own) for own in children) - (network.n_agents > 1)
-    return tuple(Place(i, parents[i], tuple(children[i]), depths[i], census, inner) for i in range(network.n_agents))
+    inner = sum(bool(own) for own in children) - (n_agents > 1)
+    return tuple(Place(i, parents[i], tuple(children[i]), depths[i], census, inner) for i in range(n_agents))
 
 
-def _depths(neighbours: list[list[int]], root: int) -> list[int]:
+def by_name(name: str) -> tuple[tuple[tuple[str, int], ...], str]:
+    """What to sort names by so that numbers in them count as numbers.
+
+    >>> sorted(["b10", "b2", "a", "10", "9"], key=by_name)
+    ['9', '10', 'a', 'b2', 'b10']
+    """
+    pieces = re.findall(r"([^0-9]*)([0-9]*)", name)
+    return tuple((text, int(digits or -1)) for text, digits in pieces), name
+
+
+def _depths(neighbours: Sequence[Sequence[int]], root: int) -> list[int]:
     """Steps from every agent to ``root``."""
     depths = [-1] * len(neighbours)
     depths[root] = 0

@@ -1,0 +1,170 @@
+"""The memory of an agent that runs waves, taken out and put back: what ``state`` does not know of.
+
+Symmetric matrices are kept by their lower triangles. A link to a child is kept with its number; whether it still counts
+is decided by the chart that is kept along: who comes back to another tree begins its links anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from laconic._validate import Array
+from laconic.protocol.chart import Record
+from laconic.protocol.handshake import COUNT_LIMIT
+from laconic.protocol.waving import Waves
+from laconic.protocol.wire import MODEL_LIMIT, SHARE_LIMIT, identity
+from laconic.waves.node import Link, Told
+from laconic.waves.roving import LOGGED, Entry
+from laconic.waves.saving import node_parts, packed, unpacked
+
+_WHOLE = ("wave", "link_number", "marked")
+
+
+class WaveMemory(NamedTuple):
+    """What was kept, checked."""
+
+    parts: dict[str, Array]
+    counts: dict[str, float]
+    log: list[tuple[Entry, int]]
+    links: dict[int, tuple[Link, Link | None, Told | None]]
+    about: dict[str, Any]
+    records: list[Record]
+
+
+def take_waves(waves: Waves) -> tuple[dict[str, Any], dict[str, Array]]:
+    """What an agent knows of waves: plain values, and arrays."""
+    node, size = waves.node, waves.features.n_features
+    parts = {f"wave.{name}": array for name, array in node_parts(node).items() if name != "told"}
+    links, befores, tolds = np.zeros((0, 1)), np.zeros((0, 1)), np.zeros((0, size + 2))
+    if node.links:
+        links = np.array([[link.n, *packed(link.information)] for link in node.links.values()])
+        known = [node.links_before.get(child) for child in node.links]
+        befores = np.array(
+            [[-1.0, *np.zeros(links.shape[1] - 1)] if b is None else [b.n, *packed(b.information)] for b in known]
+        )
+        heard = [node.heard.get(child) for child in node.links]
+        tolds = np.array([np.zeros(size + 2) if h is None else [*h.moments, h.square, h.bend] for h in heard])
+    about = {
+        "clock": waves.clock,
+        "largest": waves.waver.largest,
+        "tree": waves.tree,
+        "counts": node.counts(),
+        "log": [[data.hex(), start, digest] for data, (start, digest) in zip(node.log, node.trail, strict=True)],
+        "children": [[child, child in node.heard] for child in node.links],
+        "records": [[r.name, r.number, r.term, list(r.hears)] for r in waves.chart.records.values()],
+        "inbox": {name: waves.code.encode(parts).hex() for name, parts in waves.inbox.items()},
+        "early": {name: waves.code.encode([up]).hex() for name, up in waves.early.items()},
+        "begun": sorted(waves.begun),
+    }
+    return about, {**parts, "wave.links": links, "wave.links_before": befores, "wave.told": tolds}
+
+
+def check_waves(waves: Waves, about: Mapping[str, Any], arrays: Mapping[str, Array]) -> WaveMemory:
+    """What ``take_waves`` said, if an agent with these settings can have said it; otherwise some error."""
+    node, size = waves.node, waves.features.n_features
+    fresh = {name: array for name, array in node_parts(node).items() if name != "told"}
+    parts = {name: arrays[f"wave.{name}"] for name in fresh}
+    triangle = len(fresh["link"])
+    free = {"since": (None, size + 2), "above": (None,), "pending": (None,)}
+    for name, array in parts.items():
+        kind = np.dtype(np.uint8) if name == "pending" else fresh[name].dtype
+        _check(name, array, free.get(name, fresh[name].shape), kind)
+    if not np.diag(unpacked(parts["spread"])).min() > 0 or np.abs(parts["weights"]).max() > SHARE_LIMIT:
+        raise ValueError("state has a model that no agent can have.")
+    if np.abs(parts["theta"]).max() > MODEL_LIMIT or float(parts["energy"]) < 0 or not float(parts["trust"]) >= 1:
+        raise ValueError("state has a common model that no agent can have.")
+    if len(parts["above"]) not in (0, 2 + size + triangle):
+        raise ValueError("state has a sweep of another size.")
+    if not -1 <= int(parts["marked"]) == (len(parts["since"]) if len(parts["since"]) else int(parts["marked"])):
+        raise ValueError("state has samples that no wave has left.")
+    waves_done = [_count(int(number)) for number in parts["wave"]]
+    if waves_done[0] != waves_done[2] + 1 or float(parts["count"]) < 0 or float(parts["square"]) < 0:
+        raise ValueError("state has counts that no agent can have.")
+    letter = parts["pending"].tobytes()
+    if letter:
+        node.arithmetic.decode(letter, size, down=False)
+    counts = {name: _number(about["counts"][name]) for name in node.counts()}
+    log = [(Entry(bytes.fromhex(data), _count(start)), _count(digest, 1 << 64)) for data, start, digest in about["log"]]
+    for entry, _ in log:
+        node.arithmetic.decode(entry.data, size, down=True)
+    if len(log) > min(LOGGED, waves_done[2]):
+        raise ValueError("state has more waves in its log than there were.")
+    links = _check_links(about["children"], arrays, triangle, size)
+    records = [_check_record(waves, record) for record in about["records"]]
+    kept = {
+        name: {who: waves.code.decode(bytes.fromhex(data)) for who, data in about[name].items()}
+        for name in ("inbox", "early")
+    }
+    largest = _number(about["largest"])
+    more = {"clock": _count(about["clock"]), "tree": _count(about["tree"], 1 << 64), "largest": largest, **kept}
+    more["begun"] = {_count(number, 1 << 32) for number in about["begun"]}
+    return WaveMemory(parts, counts, log, links, more, records)
+
+
+def put_waves(waves: Waves, memory: WaveMemory, names: set[str]) -> None:
+    """Know what was kept; only neighbours that go by these ``names`` can have said something."""
+    about, node = memory.about, waves.node
+    waves.clock, waves.waver.largest, waves.begun = about["clock"], about["largest"], about["begun"]
+    waves.chart.records = {identity(record.name): record for record in memory.records}
+    waves.inbox = {name: parts for name, parts in about["inbox"].items() if name in names}
+    waves.early = {name: parts[0] for name, parts in about["early"].items() if name in names}
+    same = waves.stand_where(about["tree"])
+    links = {child: link for child, link in memory.links.items() if same and child in node.place.children}
+    told = np.full(len(memory.parts["theta"]) + 2, np.nan)
+    node.restore({**memory.parts, "told": told}, memory.counts, memory.log, links)
+    if not same:
+        node.say_again()
+
+
+def _check(name: str, array: Array, shape: tuple[int | None, ...], kind: np.dtype[Any]) -> None:
+    fits = array.ndim == len(shape) and all(n in (None, m) for n, m in zip(shape, array.shape, strict=True))
+    if not fits or array.dtype != kind:
+        raise ValueError(f"state has {name} of shape {array.shape} and type {array.dtype}.")
+    if not np.isfinite(array).all():
+        raise ValueError(f"state has {name} that is not finite.")
+
+
+def _check_links(
+    children: list[list[Any]], arrays: Mapping[str, Array], triangle: int, size: int
+) -> dict[int, tuple[Link, Link | None, Told | None]]:
+    links, n = {}, len(children)
+    rows, befores, tolds = (arrays[f"wave.{name}"] for name in ("links", "links_before", "told"))
+    for name, array, width in (
+        ("links", rows, triangle + 1),
+        ("links_before", befores, triangle + 1),
+        ("told", tolds, size + 2),
+    ):
+        if n or array.size:
+            _check(name, array, (n, width), np.dtype(np.float64))
+    for (child, heard), row, before, told in zip(children, rows, befores, tolds, strict=True):
+        if type(heard) is not bool or row[0] < 0:
+            raise TypeError("a child's link is none")
+        link = Link(unpacked(row[1:]), float(row[0]))
+        older = None if before[0] < 0 else Link(unpacked(before[1:]), float(before[0]))
+        said = Told(told[:-2].copy(), float(told[-2]), float(told[-1])) if heard else None
+        links[_count(child, 1 << 32)] = link, older, said
+    return links
+
+
+def _check_record(waves: Waves, record: list[Any]) -> Record:
+    name, number, term, hears = record
+    if not isinstance(name, str):
+        raise TypeError("an agent without a name")
+    made = Record(name, _count(number), _count(term), tuple(_count(other, 1 << 32) for other in hears))
+    waves.chart.decode(waves.chart.encode([made]))
+    return made
+
+
+def _count(value: object, limit: int = COUNT_LIMIT) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < limit:
+        raise ValueError(f"state has {value!r} where a number is counted.")
+    return value
+
+
+def _number(value: object) -> float:
+    if not isinstance(value, (int, float)) or not 0 <= value < np.inf:
+        raise ValueError(f"state has {value!r} where a number is measured.")
+    return value

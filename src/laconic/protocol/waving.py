@@ -1,0 +1,384 @@
+"""What one agent holds and says where waves run: its samples, its node, the chart, and what it has to tell whom.
+
+It stands where a ``Ledger`` and its ``Accounts`` stand for other learners. There is no broadcast and there are no
+shares, so the vectors of a session have no entries; what a session gives is that statements arrive, in order and once,
+or that both ends know that it has ended. Everything else is in the *parts* that a statement carries (``wave_parts``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, final
+
+import numpy as np
+
+from laconic import _validate
+from laconic._validate import Array
+from laconic.engine.endings import DIVERGED
+from laconic.engine.one_waving import make_waver
+from laconic.features import RandomFeatures
+from laconic.learners import WaveRLS
+from laconic.protocol.chart import Chart, Spot
+from laconic.protocol.messages import Kind, Statement
+from laconic.protocol.session import Session
+from laconic.protocol.wave_parts import Begin, Down, Missed, Part, PartCode, Snapshot, Sweep, Taken, Up
+from laconic.protocol.wire import identity
+from laconic.waves import Common
+from laconic.waves.message import SWEEP, wave_of
+from laconic.waves.node import Message
+from laconic.waves.roving import RovingNode, Standing, Unsound
+from laconic.waves.tree import by_name
+
+_MOST_WAITING = 64  # statements of a neighbour between two rounds
+_NOTHING = np.zeros(0)
+
+
+@final
+class Waves:
+    """One agent's part in the waves.
+
+    Attributes
+    ----------
+    node, chart : RovingNode, Chart
+    clock : int
+        Rounds that are over; on slots, as the last wave's root counts them.
+    inbox : dict
+        By neighbour, what it has said since the last round.
+    begun : set of int
+        On slots: the children that were told that the wave has begun.
+    early : dict
+        By neighbour, a message up that does not fit yet: its chart is not this agent's, or its wave has not begun here.
+    """
+
+    n_features = 0  # of the vectors of a session
+    has_duals = clips = False
+
+    def __init__(
+        self,
+        name: str,
+        features: RandomFeatures,
+        learner: WaveRLS,
+        n_agents: int,
+        lockstep: bool,
+        dtype: str,
+        engine: str,
+    ) -> None:
+        self.dtype = np.dtype(_validate.choice("dtype", dtype, ("float64", "float32")))
+        self.features, self.learner, self.lockstep = features, learner, lockstep
+        self.waver = make_waver(learner, features, self.dtype, engine)
+        rule = learner.rule()
+        common = Common.first(rule, self.waver.arithmetic, features.n_features)
+        self.chart = Chart(name, n_agents)
+        self.node = RovingNode(rule, self.chart.me, self.waver.own, common, lockstep)
+        self.code = PartCode(features.n_features, learner.most, n_agents)
+        self.clock = 0
+        self.inbox: dict[str, list[Part]] = {}
+        self.early: dict[str, Up] = {}
+        self.refused: list[tuple[str, str]] = []  # who said what cannot be, and why
+        self.ends: list[Session] = []  # whoever converses puts its own here
+        self._spot: Spot | None = None
+        self.begun: set[int] = set()
+        self._met: set[str] = set()  # with whom a session was opened since the last round
+        self._others: dict[int, str] = {}
+        self._out: dict[str, dict[type, Part]] = {}
+        self.strained = False
+
+    # ----------------------------------------------------------------------------------------------------------------
+    # Samples
+
+    def take(self, x: object) -> None:
+        """Make ``x`` the sample of the next ``predict`` or ``learn``."""
+        n_inputs = self.features.n_inputs
+        array = _validate.real_array("x", x, f"({n_inputs},)", ndim=1)
+        if array.shape != (n_inputs,):
+            raise ValueError(f"x must have shape ({n_inputs},), got {array.shape}.")
+        self.waver.sample[0] = array
+
+    def predict(self) -> float:
+        """The prediction for the sample; NaN if it is not finite."""
+        return self.waver.predict()
+
+    def learn(self, label: float) -> tuple[int, float]:
+        """Predict, and learn: (how it ended, the prediction)."""
+        status, prediction = self.waver.learn(label)
+        usual = float(np.sqrt(self.node.common.theta @ self.node.common.theta))
+        if status == DIVERGED and np.isfinite(prediction) and usual > self.waver.largest:
+            self.waver.largest = usual  # the others may have larger labels
+            status, prediction = self.waver.learn(label)
+        return status, prediction
+
+    def loss(self, prediction: float, label: float) -> float:
+        """The loss of a prediction; NaN without a label."""
+        return float(self.learner.loss.value(np.asarray(prediction), np.asarray(label)))
+
+    @property
+    def weights(self) -> Array:
+        """The model w."""
+        return self.waver.own.weights
+
+    def believed(self, index: int) -> Array:
+        """What everybody is believed to know: theta."""
+        return self.node.common.theta
+
+    # ----------------------------------------------------------------------------------------------------------------
+    # A round
+
+    def turn(self, names: Iterable[str]) -> tuple[int, int]:
+        """When a round is over: take in what came, and find out what to say to these neighbours; (messages, bits)."""
+        self._out = {}
+        self._others = {identity(name): name for name in names}
+        self._stand()
+        for name in self._met if self.node.wave > 1 else ():
+            self._say(identity(name), self.node.standing)
+        self._met = set()
+        for name in sorted(self.inbox, key=by_name):
+            for part in self.inbox[name]:
+                self._hear(name, part)
+        self.inbox = {}
+        for name in sorted(self.early, key=by_name):
+            self._try(name, self.early.pop(name))
+        node = self.node
+        if not self.lockstep:
+            self._begin()
+        said = [message for message in node.tick(self.clock) if message.to]
+        for message in said:
+            self._send(message)
+        return len(said), sum(message.bits for message in said)
+
+    @property
+    def tree(self) -> int:
+        """The digest of the tree that the agent stands in; 0 before the first round."""
+        return 0 if self._spot is None else self._spot.digest
+
+    def stand_where(self, tree: int) -> bool:
+        """After a restart: stand where the chart says, if that is still in the tree with this digest."""
+        spot = self.chart.spot
+        if spot.digest != tree:
+            return False
+        self.node.move(spot.place, spot.members, spot.below)
+        self._spot = spot
+        return True
+
+    def _stand(self) -> None:
+        """Take the place that the chart gives; new neighbours in the tree find out what the other knows."""
+        spot, before = self.chart.spot, self._spot
+        if before is not None and spot.digest == before.digest:
+            return
+        self.node.move(spot.place, spot.members, spot.below)
+        self._spot = spot
+        known = set() if before is None else {before.place.parent, *before.place.children}
+        for number in (spot.place.parent, *spot.place.children):
+            if number not in known and self.node.wave > 1:
+                self._say(number, self.node.standing)
+
+    def _begin(self) -> None:
+        """On slots: the root begins a wave by its clock, and the others when they hear of it."""
+        node, place = self.node, self.node.place
+        if place.parent is None and place.n_agents > 1 and self.clock >= node.start:
+            node.begun = True
+        if not node.begun:
+            self.begun = set()
+            return
+        for child in place.children:
+            if child not in self.begun:
+                self.begun.add(child)
+                self._say(child, Begin(node.wave, node.standing.digest))
+
+    def _send(self, message: Message) -> None:
+        node = self.node
+        part: Part
+        if message.to == (node.place.parent,):
+            part = Up(node.wave, node.standing.digest, self.tree, node.base(), message.data)
+        elif wave_of(message.data) == SWEEP:
+            part = Sweep(self.tree, message.data)
+        else:
+            part = Down(node.wave - 1, node.before, self.clock, node.last_entry())
+        for number in message.to:
+            self._say(number, part)
+
+    def _say(self, number: int | None, part: Part) -> None:
+        if number in self._others:
+            self._out.setdefault(self._others[number], {})[type(part)] = part
+
+    def words(self, name: str) -> bytes:
+        """What is to be said to a neighbour, once: what was heard is acknowledged first."""
+        parts = self._out.pop(name, {})
+        return self.code.encode(sorted(parts.values(), key=lambda part: not isinstance(part, Taken)))
+
+    def has_words(self, name: str) -> bool:
+        """Whether there is something to be said to a neighbour."""
+        return name in self._out
+
+    def drop_unsaid(self) -> None:
+        """What could not be said, since there is no session at the moment, was not said."""
+        if any(Up in parts for parts in self._out.values()):
+            self.node.unsay()
+        self.begun -= {identity(name) for name in self._out}
+        self._out = {}
+
+    def meet(self, name: str) -> None:
+        """A session was opened: find out in the next round whether the other knows the same."""
+        self._met.add(name)
+
+    # ----------------------------------------------------------------------------------------------------------------
+    # What came
+
+    def _hear(self, name: str, part: Part) -> None:
+        node, number = self.node, identity(name)
+        try:
+            match part:
+                case Up():
+                    self._try(name, part)
+                case Taken(wave, link):
+                    if wave == node.wave and number == node.place.parent:
+                        if not link:
+                            node.say_again()
+                        elif not node.taken(link):
+                            self.refused.append((name, "digest"))
+                case Sweep(tree, data):
+                    if number == node.place.parent and tree == self.tree:
+                        node.hear_sweep(data)
+                case Begin(wave, standing):
+                    if (wave, standing) == (node.wave, node.standing.digest):
+                        node.begun = True
+                    else:
+                        self._compare(name, Standing(wave - 1, standing))
+                case Down(wave, standing, clock, entry):
+                    self._follow(name, Missed(Standing(wave - 1, standing), clock, (entry,)))
+                case Missed():
+                    self._follow(name, part)
+                case Standing():
+                    self._compare(name, part)
+                case Snapshot(clock, whole):
+                    if node.standing_of(whole) > node.standing:
+                        node.take_whole(whole, self.waver.largest)
+                        self._learned(clock)
+                        for other in (node.place.parent, *node.place.children):
+                            self._say(other, node.standing)
+        except Unsound:
+            self.refused.append((name, "too large"))
+        except ValueError:
+            self.refused.append((name, "malformed"))
+
+    def _try(self, name: str, up: Up) -> None:
+        """Take in a message up, or keep it for later."""
+        node, number = self.node, identity(name)
+        if (up.wave, up.standing) != (node.wave, node.standing.digest):
+            self._compare(name, Standing(up.wave - 1, up.standing))
+            if up.wave > node.wave:
+                self.early[name] = up
+        elif up.tree != self.tree or number not in node.place.children:
+            self.early[name] = up
+        else:
+            # Rounds of others may be more than this agent's, but not by much.
+            most = len(node.members[number]) * (8.0 * self.clock + 1024)
+            self._say(number, Taken(up.wave, node.hear_up(number, up.data, up.base, most, self.waver.largest)))
+
+    def _follow(self, name: str, missed: Missed) -> None:
+        """Apply messages down, if they follow on what is known here."""
+        node = self.node
+        if missed.standing == node.standing:
+            node.follow(missed.entries, self.waver.largest)
+            self._learned(missed.clock)
+        elif missed.standing.waves + len(missed.entries) != node.wave - 1 or missed.standing.digest != node.before:
+            self._say(identity(name), node.standing)  # otherwise it is the last wave again
+
+    def _compare(self, name: str, theirs: Standing) -> None:
+        """Of two that know different things the one who knows less is told; who knows less says so."""
+        node, number = self.node, identity(name)
+        if theirs == node.standing:
+            return
+        if theirs > node.standing:
+            self._say(number, node.standing)
+            return
+        entries = node.entries_after(theirs)
+        if entries is not None and sum(len(entry.data) + 16 for entry in entries) < self.code.whole:
+            self._say(number, Missed(theirs, self.clock, tuple(entries)))
+        else:
+            self._say(number, Snapshot(self.clock, node.whole()))
+
+    def _learned(self, clock: int) -> None:
+        """What everybody knows has come: on slots the time, too."""
+        self.begun = set()
+        if not self.lockstep:
+            self.clock = clock + 1
+
+    # ----------------------------------------------------------------------------------------------------------------
+    # Sessions: see ``laconic.protocol.session.Book``. Vectors have no entries.
+
+    def hear(self, index: int, statement: Statement, late: int, digest_of: int) -> str:
+        """Keep what was said until the round is over."""
+        if statement.kind is Kind.WAVE:
+            kept = self.inbox.setdefault(self.ends[index - 1].name, [])
+            if len(kept) + len(statement.content) > _MOST_WAITING:
+                return "too many"
+            kept.extend(statement.content)
+        return ""
+
+    def open(self, index: int, replica: object, share: object) -> None:
+        """A new session: nothing that was said in an old one counts between the two any more."""
+        self.forget(self.ends[index - 1].name)
+
+    def forget(self, name: str) -> None:
+        """Nothing that was said with a neighbour counts any more."""
+        self.node.cut(identity(name))
+        self.inbox.pop(name, None)
+        self.early.pop(name, None)
+
+    def resize(self, kept: list[int]) -> None:
+        """Neighbours have other numbers; they are known by their names."""
+
+    def hat(self) -> Array:
+        """Nothing."""
+        return _NOTHING
+
+    def said(self, index: int) -> Array:
+        """Nothing."""
+        return _NOTHING
+
+    def is_hat(self, hat: object) -> bool:
+        """There is nothing else."""
+        return True
+
+    def share(self, index: int) -> Array:
+        """Nothing."""
+        return _NOTHING
+
+    def opposite(self, share: object) -> Array:
+        """Nothing."""
+        return _NOTHING
+
+    def nothing(self) -> Array:
+        """Nothing."""
+        return _NOTHING
+
+    def listen(self, indices: list[int]) -> None:
+        """A round ends; nothing is to be summed up."""
+
+    def let_pass(self, index: int, rounds: int) -> None:
+        """Rounds pass."""
+
+    def digest(self, index: int, digest_of: int) -> int:
+        """Of nothing: parts have digests of their own."""
+        return 0
+
+    def full(self) -> tuple[Kind, bytes]:
+        """Nothing."""
+        return Kind.SILENCE, b""
+
+    def settle(self, indices: list[int]) -> None:
+        """There is no dual."""
+
+    def count(self, indices: list[int]) -> None:
+        """There is no dual."""
+
+    def is_too_large(self, *what: Any) -> bool:
+        """Vectors without entries are not."""
+        return False
+
+    def size_of(self, index: int) -> float:
+        """Of nothing."""
+        return 0.0
+
+    def begin_with(self, model: object) -> None:
+        """A model that knows nothing waits for what the others know: it is told in the first round."""

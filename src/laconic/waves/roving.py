@@ -1,0 +1,357 @@
+"""A node of a tree that changes: agents come and go, and the wave goes on with those who are there.
+
+What a ``Node`` leaves to its surroundings is here. A child says which U_i it builds on by a digest, and its parent says
+by another what came of it, so that the two never disagree unnoticed; a link whose two ends, or whose subtree, have
+changed begins again at C. What everybody knows has a *standing*, the number of waves in it and a digest: of two that
+differ the higher one wins, and whoever has the lesser takes the messages down that it missed or, if it went another way
+from somewhere on, the whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, final
+
+import numpy as np
+
+from laconic._validate import Array
+from laconic.waves.common import Common
+from laconic.waves.node import Link, Message, Node, Told
+from laconic.waves.own import Own
+from laconic.waves.rule import SWEEP_HEIGHT, Rule
+from laconic.waves.saving import restore_node
+from laconic.waves.tree import Place
+
+WAIT = 6  # rounds or slots that a wave waits for a silent child, for each level of the tree below
+LOGGED = 64  # messages down that are kept for those who missed them
+FURTHEST = 1e6  # that numbers may be, in units of what an agent has seen itself
+_COUNTED = ("n", "marked", "begun", "spoke", "before")
+_MARGIN = 2  # levels more, until a wave counts as overdue
+
+
+class Standing(NamedTuple):
+    """Which common state an agent has: the waves in it, and its digest. Of two the larger wins."""
+
+    waves: int
+    digest: int
+
+
+class Entry(NamedTuple):
+    """A message down, and when the wave after it starts."""
+
+    data: bytes
+    start: int
+
+
+class Whole(NamedTuple):
+    """All that everybody knows after so many waves."""
+
+    waves: int
+    start: int
+    n: float
+    information: Array
+    theta: Array
+    step: Array
+    energy: float
+
+
+class Unsound(ValueError):
+    """What a neighbour says cannot be: not finite, or too large."""
+
+
+@final
+class RovingNode(Node):
+    """A ``Node`` whose place may change, of an agent that goes by a number of its own.
+
+    Attributes
+    ----------
+    n : float
+        Samples behind the common state.
+    members, below
+        Of the agent's subtree and of each child's, who is in it; and the height of the agent's.
+    begun : bool
+        On slots: the wave that is due was heard to begin.
+    spoke : bool
+        What there was to say up, or as the root to all, was said in this wave.
+    before : int
+        The digest of the standing before the last wave.
+    marked : float
+        How many own samples the last message up, or the root's last decision, had in it.
+    """
+
+    def __init__(self, rule: Rule, agent: int, own: Own, common: Common, lockstep: bool) -> None:
+        super().__init__(rule, Place(agent, None, (), 0, (1,), 0), own, common)
+        self.lockstep = lockstep
+        self.below = 0
+        self.members: Mapping[int, frozenset[int]] = {}
+        self.n = self.marked = 0.0
+        self.begun = self.spoke = False
+        self._waited = self._late = 0
+        self.trail: list[tuple[int, int]] = []  # of each entry of the log: the start after it, and the digest
+        self._nothing = self.before = self._digest()
+        self._known: tuple[Common | None, int, int] = None, 0, 0
+        self._pending_carried = 0.0
+
+    # Where it stands ------------------------------------------------------------------------------------------------
+
+    def move(self, place: Place, members: Mapping[int, frozenset[int]], below: int) -> None:
+        """Be somewhere else in the tree: ``members`` of its own subtree and of its children's, ``below`` its height."""
+        agent, before = place.agent, self.members
+        moved = place.parent != self.place.parent or members[agent] != before.get(agent)
+        if moved:
+            self.link = None
+        if moved or self.pending is not None:
+            self.pending, self.spoke = None, False
+        same = {child for child in place.children if members[child] == before.get(child)}
+        for kept in (self.links, self.links_before, self.heard):
+            for child in set(kept) - same:
+                del kept[child]
+        self.place, self.members, self.below = place, members, below
+        self._carried = (0, 0.0)
+        self._waited = self._late = 0
+
+    def cut(self, other: int) -> None:
+        """Nothing that was said between here and there counts any more."""
+        if other == self.place.parent:
+            self.link = self.pending = None
+            self.spoke = False
+        for kept in (self.links, self.links_before, self.heard):
+            kept.pop(other, None)
+
+    @property
+    def standing(self) -> Standing:
+        """Which common state it has."""
+        if self._known[0] is not self.common or self._known[1] != self.start:
+            self._known = self.common, self.start, self._digest()
+        return Standing(self.wave - 1, self._known[2])
+
+    def _digest(self) -> int:
+        common = self.common
+        numbers = struct.pack("<Qdd", self.start, self.n, common.energy)
+        return _digest_of(common.information, common.theta, common.step, numbers)
+
+    # What it says ---------------------------------------------------------------------------------------------------
+
+    def is_due(self, t: int) -> bool:
+        """Whether it is time to speak, if all children have."""
+        return t >= self.start + self.place.height - self.place.depth if self.lockstep else self.begun
+
+    def tick(self, t: int) -> list[Message]:
+        """What is to be said when ``t`` rounds are over: once all children were heard, or waited for long enough."""
+        place, said = self.place, []
+        if place.n_agents == 1:
+            self.relay = None
+            return []
+        if self.relay is not None:
+            said.append(self.relay._replace(to=place.children))
+            self.relay = None
+        sweeps = place.height >= SWEEP_HEIGHT and self.wave == 1 and bool(place.children)
+        if sweeps and self.lockstep and t == self.start + place.depth:
+            said.append(self._sweep())
+        self._late += t >= self.start + (place.height if self.lockstep else 0)
+        if self.spoke or not self.is_due(t):
+            return said
+        if len(self.heard) < len(place.children) and self._waited < WAIT * self.below:
+            self._waited += 1
+            return said
+        self.marked = self.own.count
+        if place.parent is None:
+            self.before = self.standing.digest
+            self.start = max(self.start, t - place.height)
+            said.append(self._decide())
+        else:
+            self._pending_carried = self.carried
+            said.append(self._up())
+            self.spoke = True
+        return said
+
+    @property
+    def overdue(self) -> bool:
+        """Whether the wave should have come down long ago; then that is counted from now on again."""
+        if self._late <= (WAIT + 2) * (self.place.height + _MARGIN):
+            return False
+        self._late = 0
+        return True
+
+    def base(self) -> int:
+        """The digest of the U_i that a message up builds on; 0 for C."""
+        return 0 if self.link is None else link_digest(self.link)
+
+    # What it hears --------------------------------------------------------------------------------------------------
+
+    def hear_up(self, child: int, data: bytes, base: int, most: float, yardstick: float) -> int:
+        """Take in a child's message, made of the link with the digest ``base``: the new one's; 0 if there is none such.
+
+        ValueError if it is no message, or cannot be: of more than ``most`` samples, say.
+        """
+        found: Link | None = None
+        if base:
+            known = (self.links.get(child), self.links_before.get(child))
+            found = next((link for link in known if link is not None and link_digest(link) == base), None)
+            if found is None:
+                return 0
+        said, _ = self.arithmetic.decode(data, self.n_features, down=False)
+        if not said.n <= most:
+            raise Unsound("more samples than there can be")
+        with np.errstate(over="ignore", invalid="ignore"):
+            link, told = self._understood(found, said)
+            reach = FURTHEST * max(said.n, 1.0) * (yardstick or np.inf)
+            sound = _within(link.information, FURTHEST) and _within(told.moments, reach)
+        if not sound:
+            raise Unsound("sums that cannot be")
+        if found is not None:
+            self.links_before[child] = found
+        self.links[child], self.heard[child] = link, told
+        if len(self.heard) == len(self.place.children):
+            self._fuse()
+        return link_digest(link)
+
+    def taken(self, digest: int) -> bool:
+        """The parent has made the link with that digest of what it was told; False if it is another here."""
+        if self.pending is None:
+            return True
+        self.link, self.told = self._understood(self.link, self.pending, self._pending_carried)
+        self.pending = None
+        if link_digest(self.link) == digest:
+            return True
+        self.link = None
+        return False
+
+    def unsay(self) -> None:
+        """What was to be said up could not be said."""
+        self.pending, self.spoke = None, False
+
+    def say_again(self) -> None:
+        """The parent does not know the link that was built on: speak again, from C."""
+        self.link = self.pending = None
+        self.spoke = False
+
+    def hear_sweep(self, data: bytes) -> None:
+        """Take in what the path to the root knows; ValueError if it is no message."""
+        self._hear_sweep(self.arithmetic.decode(data, self.n_features, down=False)[0])
+
+    # What everybody knows -------------------------------------------------------------------------------------------
+
+    def follow(self, entries: Sequence[Entry], yardstick: float) -> None:
+        """Apply the next messages down, in their order, and adopt what comes of it; all of them or none.
+
+        ValueError if one is no message, or leads to where no model can be.
+        """
+        common, made = self.common, []
+        with np.errstate(over="ignore", invalid="ignore"):
+            for entry in entries:
+                said, bits, common = common.after(entry.data)
+                if not _is_sound(common, yardstick):
+                    raise Unsound("a model that cannot be")
+                made.append((entry, said, bits, common))
+        for entry, said, bits, common in made:
+            self.before = self.standing.digest
+            relay = Message(self.place.children, entry.data, bits, len(said.terms), self.wave, self.start)
+            self.n = said.n
+            self._advance(common, entry.data)
+            self._conclude(entry.start)
+            self.relay = relay
+        if made:
+            self.own.adopt(self.common.inverse(self.n), self.common.theta)
+
+    def _decide(self) -> Message:
+        message = super()._decide()
+        self.n = self.arithmetic.decode(message.data, self.n_features, down=True)[0].n
+        self._conclude(self.start)
+        return message
+
+    def _conclude(self, start: int) -> None:
+        """The wave is over, and the next one starts at ``start``."""
+        self.start = start
+        self.begun = self.spoke = False
+        self._waited = self._late = 0
+        self.trail = [*self.trail, (start, self.standing.digest)][-LOGGED:]
+        del self.log[:-LOGGED]
+
+    def last_entry(self) -> Entry:
+        """The last message down."""
+        return Entry(self.log[-1], self.trail[-1][0])
+
+    def entries_after(self, standing: Standing) -> list[Entry] | None:
+        """The messages down that somebody with that standing lacks; None if it went another way, or it is too long."""
+        at = standing.waves - (self.wave - 1 - len(self.log))
+        known = self._nothing if standing.waves == 0 else (self.trail[at - 1][1] if 0 < at <= len(self.log) else None)
+        if at < 0 or known != standing.digest:
+            return None
+        return [Entry(data, start) for data, (start, _) in zip(self.log[at:], self.trail[at:], strict=True)]
+
+    def whole(self) -> Whole:
+        """All that everybody knows."""
+        common = self.common
+        return Whole(self.wave - 1, self.start, self.n, common.information, common.theta, common.step, common.energy)
+
+    # Its memory -----------------------------------------------------------------------------------------------------
+
+    def counts(self) -> dict[str, float]:
+        """What it counts and notes, as plain numbers."""
+        counts = {name: getattr(self, name) for name in _COUNTED}
+        return {**counts, "waited": self._waited, "late": self._late, "carried": self._pending_carried}
+
+    def restore(
+        self,
+        parts: Mapping[str, Array],
+        counts: Mapping[str, float],
+        log: Sequence[tuple[Entry, int]],
+        links: Mapping[int, tuple[Link, Link | None, Told | None]],
+    ) -> None:
+        """Know what ``saving.node_parts``, ``counts``, the log and the children's links said."""
+        restore_node(self, parts)
+        for name in _COUNTED:
+            setattr(self, name, type(getattr(self, name))(counts[name]))
+        self._waited, self._late, self._pending_carried = int(counts["waited"]), int(counts["late"]), counts["carried"]
+        self.log = [entry.data for entry, _ in log]
+        self.trail = [(entry.start, digest) for entry, digest in log]
+        self.links = {child: link for child, (link, _, _) in links.items()}
+        self.links_before = {child: before for child, (_, before, _) in links.items() if before is not None}
+        self.heard = {child: told for child, (_, _, told) in links.items() if told is not None}
+
+    # The whole ------------------------------------------------------------------------------------------------------
+
+    def standing_of(self, whole: Whole) -> Standing:
+        """The standing of somebody who knows that."""
+        numbers = struct.pack("<Qdd", whole.start, whole.n, whole.energy)
+        return Standing(whole.waves, _digest_of(whole.information, whole.theta, whole.step, numbers))
+
+    def take_whole(self, whole: Whole, yardstick: float) -> None:
+        """Know that instead, and adopt it. ValueError if no model can be there."""
+        parts = whole.information, whole.theta, whole.step, whole.energy
+        common = Common(self.rule, self.arithmetic, *parts)
+        if not _is_sound(common, yardstick):
+            raise Unsound("a model that cannot be")
+        self.common, self.n = common, whole.n
+        self.wave, self.adopted, self.start = whole.waves + 1, whole.waves, whole.start
+        self.heard, self.told, self.above, self.pending, self.relay = {}, None, None, None, None
+        self.log, self.trail = [], []
+        self.before = 0
+        self.begun = self.spoke = False
+        self._waited = self._late = 0
+        self.own.adopt(common.inverse(whole.n), common.theta)
+
+
+def link_digest(link: Link) -> int:
+    """A number for U_i and n_i that is never 0."""
+    return _digest_of(link.information, struct.pack("<d", link.n))
+
+
+def _digest_of(*parts: Array | bytes) -> int:
+    digest = hashlib.blake2b(digest_size=8)
+    for part in parts:
+        digest.update(part if isinstance(part, bytes) else part.tobytes())
+    return int.from_bytes(digest.digest(), "little") or 1
+
+
+def _within(numbers: Array, limit: float) -> bool:
+    return bool(np.isfinite(numbers).all() and np.abs(numbers).max(initial=0.0) <= limit)
+
+
+def _is_sound(common: Common, yardstick: float) -> bool:
+    """Whether these can be the information and the model of samples like the agent's own."""
+    reach = FURTHEST * yardstick if yardstick else 1e15
+    return _within(common.information, FURTHEST) and _within(common.theta, reach) and np.isfinite(common.energy)
