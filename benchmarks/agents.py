@@ -4,6 +4,8 @@ speed   rounds per second of ten agents in lockstep, against bare zenoh on the s
 equal   ten processes of ``laconic agent`` over zenoh, 2,000 rounds, compared with ``lc.simulate`` to the bit
 kills   agents killed with -9 at random, with and without their disk: are they back, and replicas exact?
 soak    agents at full speed for ten minutes: does memory grow, do replicas drift?
+
+With ``--learner waverls`` the agents of equal and kills run waves; the first to be killed is the root.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from network import PLAYERS, Seat, free_ports, lattice, race
 
 import laconic as lc
 from laconic.protocol.checkpoint import read_checkpoint
+from laconic.waves import places
 
 INPUTS = 5
 FREQUENCIES = 50
@@ -99,7 +102,16 @@ def speed(options: argparse.Namespace) -> None:
     print(f"agents / bare zenoh: {ratio:.2f}, median of {options.repeats} turns")
 
 
-def write_site(folder: Path, rounds: int, every: int = 20, loop: bool = False) -> Path:
+TABLES = {
+    "qcodkla": [
+        "[learner]\nalgorithm = 'qcodkla'\nrho = 0.5\neta = 2.0",
+        "[channel]\nalpha = 1.0\nbeta = 0.995\nbits = 3",
+    ],
+    "waverls": ["[learner]\nalgorithm = 'waverls'"],
+}
+
+
+def write_site(folder: Path, rounds: int, every: int = 20, loop: bool = False, learner: str = "qcodkla") -> Path:
     """A site of ten agents on twenty edges, whose samples are replayed from files."""
     graph = lattice()
     ports = dict(zip(graph, free_ports(len(graph)), strict=True))
@@ -109,8 +121,7 @@ def write_site(folder: Path, rounds: int, every: int = 20, loop: bool = False) -
         "clock = 'lockstep'",
         f"checkpoint = 'checkpoints'\ncheckpoint_every = {every}\npatience = 20.0",
         f"[model]\nkernel = 'gaussian'\nn_inputs = {INPUTS}\nn_frequencies = {FREQUENCIES}\nbandwidth = 1.0\nseed = 0",
-        "[learner]\nalgorithm = 'qcodkla'\nrho = 0.5\neta = 2.0",
-        "[channel]\nalpha = 1.0\nbeta = 0.995\nbits = 3",
+        *TABLES[learner],
         f"[network]\nedges = {json.dumps(sorted({tuple(sorted((a, b))) for a, bs in graph.items() for b in bs}))}",
     ]
     for i, name in enumerate(graph):
@@ -140,7 +151,7 @@ def equal(options: argparse.Namespace) -> None:
     from laconic.deploy.settings.site import Site
 
     with tempfile.TemporaryDirectory() as folder:
-        path = write_site(Path(folder), options.rounds, every=10**9)
+        path = write_site(Path(folder), options.rounds, every=10**9, learner=options.learner)
         site = Site.read(path)
         begun = time.perf_counter()
         processes = [
@@ -150,17 +161,21 @@ def equal(options: argparse.Namespace) -> None:
         seconds = time.perf_counter() - begun
         X, y = streams(options.rounds)
         trace = lc.simulate(site.learner(), site.features(), site.network(), X, y)
-        same = {"predictions": True, "sent": True, "weights": True, "duals": True}
+        same: dict[str, bool] = {}
         for i, name in enumerate(site.names):
             with np.load(f"{folder}/{name}.npz") as record:
                 expected = {
                     "predictions": trace.predictions[:, i],
                     "sent": trace.sent[:, i],
                     "weights": trace.state.weights[i],
-                    "duals": trace.state.duals[i],
                 }
+                if options.learner == "waverls":
+                    expected |= {"theta": trace.state.learner["theta"][i], "bits": trace.bits[:, i]}
+                else:
+                    expected["duals"] = trace.state.duals[i]
                 for what, values in expected.items():
-                    same[what] &= np.array_equal(record[what], values)
+                    found = record[{"theta": "broadcast"}.get(what, what)].reshape(values.shape)
+                    same[what] = same.get(what, True) and np.array_equal(found, values)
     print(f"{options.rounds} rounds of {len(codes)} processes in {seconds:.1f} s, exit codes {set(codes)}")
     print("equal to the simulator, to the bit:", ", ".join(f"{what} {yes}" for what, yes in same.items()))
     if not all(same.values()):
@@ -173,7 +188,7 @@ def kills(options: argparse.Namespace) -> None:
 
     dice = random.Random(options.seed)
     with tempfile.TemporaryDirectory() as folder:
-        path = write_site(Path(folder), 5000, loop=True)
+        path = write_site(Path(folder), 5000, loop=True, learner=options.learner)
         site = Site.read(path)
         more = ("--rounds", str(options.rounds))
         processes = {name: start(path, name, *more) for name in site.names}
@@ -183,6 +198,8 @@ def kills(options: argparse.Namespace) -> None:
         for count in range(options.kills):
             time.sleep(dice.uniform(0.2, 1.0))
             name, disk = dice.choice(site.names), dice.random() < 0.5
+            if options.learner == "waverls" and count == 0:
+                name = site.names[next(place.agent for place in places(site.network()) if place.parent is None)]
             if processes[name].poll() is not None:
                 raise SystemExit(f"the run was over after {count} kills: ask for more --rounds")
             size = Path(folder, f"{name}.log").stat().st_size
@@ -199,7 +216,24 @@ def kills(options: argparse.Namespace) -> None:
         for disk, times in ((disk, times) for disk, times in back.items() if times):
             what = "with its disk" if disk else "without"
             print(f"{len(times)} kills {what}: back after {statistics.median(times):.2f} s, at most {max(times):.2f} s")
-        print(f"exit codes {set(codes.values())}; {examine(Path(folder), site.names, options.rounds)}")
+        look = examine_waves if options.learner == "waverls" else examine
+        print(f"exit codes {set(codes.values())}; {look(Path(folder), site.names, options.rounds)}")
+
+
+def examine_waves(folder: Path, names: tuple[str, ...], rounds: int) -> str:
+    """Whether agents that have stopped know the same: from their last checkpoints."""
+    states = [read_checkpoint(folder / "checkpoints" / f"{name}.checkpoint") for name in names]
+    found = [state for state in states if state is not None]
+    at = {state.about["round"] for state in found}
+    waves = {int(state.arrays["wave.wave"][2]) for state in found}
+    models = {state.arrays["wave.theta"].tobytes() + state.arrays["wave.information"].tobytes() for state in found}
+    n = sum(state.about["waves"]["counts"]["counted"] for state in found)
+    known = {state.about["waves"]["counts"]["n"] for state in found}
+    finished = max(waves) if len(waves) == 1 else waves
+    return (
+        f"all in round {rounds if at == {rounds} else at}; all have finished wave {finished} "
+        f"and know {len(models)} common state; {n:.0f} samples in it, counted as {sorted(known)}"
+    )
 
 
 def examine(folder: Path, names: tuple[str, ...], rounds: int) -> str:
@@ -275,6 +309,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2000)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--learner", choices=list(TABLES), default="qcodkla")
     options = parser.parse_args()
     {"speed": speed, "equal": equal, "kills": kills, "soak": soak}[options.what](options)
 

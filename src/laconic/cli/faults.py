@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from laconic.cli.options import Commands, describe, whole
 
@@ -32,7 +32,15 @@ examples:
   laconic faults                     a thousand schedules
   laconic faults --seeds 20000       twenty thousand
   laconic faults --kinds wipe,twice  of these kinds only
+  laconic faults --learner waverls   with this learner only
   laconic faults --seed 379          one of them, in full"""
+
+
+class Drawn(NamedTuple):
+    """What schedules are drawn from: kinds of faults, all if there are none; and a learner, or any."""
+
+    kinds: tuple[str, ...]
+    learner: str | None
 
 
 def add(commands: Commands) -> None:
@@ -47,6 +55,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("--first", type=whole, default=0, metavar="SEED", help="the first seed (0)")
     parser.add_argument("--seed", type=whole, metavar="SEED", help="this one only, and tell what is in it")
     parser.add_argument("--kinds", metavar="KIND,...", help="kinds of faults (all); 'list' names them")
+    parser.add_argument("--learner", metavar="NAME", help="what the agents run (any); 'list' names them")
     parser.add_argument("--jobs", type=whole, metavar="N", help="processes (default: one for each core)")
     parser.add_argument("--no-progress", action="store_true", help="no progress bar")
     parser.set_defaults(command=run)
@@ -71,47 +80,53 @@ def _quiet() -> Iterator[None]:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from laconic.testing.faults import KINDS
+    from laconic.testing.faults import KINDS, LEARNERS
 
     if arguments.kinds == "list":
         print("\n".join(KINDS))
         return 0
+    if arguments.learner == "list":
+        print("\n".join(LEARNERS))
+        return 0
+    if arguments.learner not in (None, *LEARNERS):
+        raise ValueError(f"--learner must be one of {', '.join(LEARNERS)}; got {arguments.learner!r}.")
     kinds = tuple(filter(None, (arguments.kinds or "").split(",")))
     for kind in kinds:
         if kind not in KINDS:
             raise ValueError(f"--kinds must be some of {', '.join(KINDS)}; got {kind!r}.")
+    drawn = Drawn(kinds, arguments.learner)
     if arguments.seed is not None:
         if arguments.seed < 0:
             raise ValueError(f"--seed must not be negative, got {arguments.seed}.")
-        return _one(arguments.seed, kinds)
+        return _one(arguments.seed, drawn)
     if arguments.seeds < 1 or arguments.first < 0:
         raise ValueError("--seeds must be at least 1, and --first not negative.")
     jobs = os.cpu_count() or 1 if arguments.jobs is None else arguments.jobs
     if jobs < 1:
         raise ValueError(f"--jobs must be at least 1, got {jobs}.")
     seeds = range(arguments.first, arguments.first + arguments.seeds)
-    return _many(seeds, kinds, jobs, not arguments.no_progress)
+    return _many(seeds, drawn, jobs, not arguments.no_progress)
 
 
-def _one(seed: int, kinds: tuple[str, ...]) -> int:
+def _one(seed: int, drawn: Drawn) -> int:
     from laconic.testing.faults import check, draw_schedule
 
-    schedule = draw_schedule(seed, kinds)
+    schedule = draw_schedule(seed, *drawn)
     print(schedule)
     violations = check(schedule)
     if not violations:
         print("all is well afterwards.")
         return 0
-    _explain(schedule, kinds, violations)
+    _explain(schedule, drawn, violations)
     return 1
 
 
-def _many(seeds: range, kinds: tuple[str, ...], jobs: int, progress: bool) -> int:
+def _many(seeds: range, drawn: Drawn, jobs: int, progress: bool) -> int:
     from tqdm import tqdm
 
     start, violated = time.perf_counter(), 0
     shown = tqdm(
-        _results(seeds, kinds, jobs),
+        _results(seeds, drawn, jobs),
         total=len(seeds),
         unit=" schedules",
         disable=not progress or not sys.stderr.isatty(),
@@ -123,15 +138,15 @@ def _many(seeds: range, kinds: tuple[str, ...], jobs: int, progress: bool) -> in
             shown.clear()
             from laconic.testing.faults import draw_schedule
 
-            _explain(draw_schedule(seed, kinds), kinds, violations)
+            _explain(draw_schedule(seed, *drawn), drawn, violations)
     seconds = time.perf_counter() - start
     what = f"{len(seeds)} schedules (seeds {seeds[0]} to {seeds[-1]}) in {seconds:.0f} s"
     print(f"{what}: {violated} violated something." if violated else f"{what}: all is well after each.")
     return 1 if violated else 0
 
 
-def _results(seeds: range, kinds: tuple[str, ...], jobs: int) -> Iterator[tuple[int, list[str]]]:
-    result = partial(_result, kinds=kinds)
+def _results(seeds: range, drawn: Drawn, jobs: int) -> Iterator[tuple[int, list[str]]]:
+    result = partial(_result, drawn=drawn)
     if jobs == 1 or len(seeds) < 20:
         yield from map(result, seeds)
         return
@@ -141,14 +156,14 @@ def _results(seeds: range, kinds: tuple[str, ...], jobs: int) -> Iterator[tuple[
         yield from pool.imap(result, seeds, chunksize=10)
 
 
-def _result(seed: int, kinds: tuple[str, ...]) -> tuple[int, list[str]]:
+def _result(seed: int, drawn: Drawn) -> tuple[int, list[str]]:
     from laconic.testing.faults import check, draw_schedule
 
     with _quiet():
-        return seed, check(draw_schedule(seed, kinds))
+        return seed, check(draw_schedule(seed, *drawn))
 
 
-def _explain(schedule: Schedule, kinds: tuple[str, ...], violations: list[str]) -> None:
+def _explain(schedule: Schedule, drawn: Drawn, violations: list[str]) -> None:
     """What was violated, and the least that does it."""
     from laconic.testing.faults import check, shrink
 
@@ -159,5 +174,6 @@ def _explain(schedule: Schedule, kinds: tuple[str, ...], violations: list[str]) 
     print(f"the least of it that still does:\n  {smallest}")
     for violation in check(smallest):
         print(f"  {violation}")
-    of_kinds = f" --kinds {','.join(kinds)}" if kinds else ""
-    print(f"to see it again: laconic faults --seed {schedule.seed}{of_kinds}", flush=True)
+    of_kinds = f" --kinds {','.join(drawn.kinds)}" if drawn.kinds else ""
+    of_learner = f" --learner {drawn.learner}" if drawn.learner else ""
+    print(f"to see it again: laconic faults --seed {schedule.seed}{of_kinds}{of_learner}", flush=True)

@@ -45,7 +45,7 @@ class WaveDialogue(Dialogue):
         """Begin a round with what waves have to say in it, after its sample; (messages, bits)."""
         waves = self.waves
         self.tell_whole = False  # there is nothing to be told whole
-        waves.clock = self.round + 1 if self.lockstep else waves.clock + 1
+        waves.clock += 1
         for name in self._away:
             self._away[name] += 1
         self._enter()

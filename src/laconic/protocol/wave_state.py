@@ -37,7 +37,7 @@ class WaveMemory(NamedTuple):
 def take_waves(waves: Waves) -> tuple[dict[str, Any], dict[str, Array]]:
     """What an agent knows of waves: plain values, and arrays."""
     node, size = waves.node, waves.features.n_features
-    parts = {f"wave.{name}": array for name, array in node_parts(node).items() if name != "told"}
+    parts = {f"wave.{name}": np.atleast_1d(array) for name, array in node_parts(node).items() if name != "told"}
     links, befores, tolds = np.zeros((0, 1)), np.zeros((0, 1)), np.zeros((0, size + 2))
     if node.links:
         links = np.array([[link.n, *packed(link.information)] for link in node.links.values()])
@@ -71,7 +71,8 @@ def check_waves(waves: Waves, about: Mapping[str, Any], arrays: Mapping[str, Arr
     free = {"since": (None, size + 2), "above": (None,), "pending": (None,)}
     for name, array in parts.items():
         kind = np.dtype(np.uint8) if name == "pending" else fresh[name].dtype
-        _check(name, array, free.get(name, fresh[name].shape), kind)
+        _check(name, array, free.get(name, np.atleast_1d(fresh[name]).shape), kind)
+    parts = {name: array.reshape(()) if not fresh[name].ndim else array for name, array in parts.items()}
     if not np.diag(unpacked(parts["spread"])).min() > 0 or np.abs(parts["weights"]).max() > SHARE_LIMIT:
         raise ValueError("state has a model that no agent can have.")
     if np.abs(parts["theta"]).max() > MODEL_LIMIT or float(parts["energy"]) < 0 or not float(parts["trust"]) >= 1:

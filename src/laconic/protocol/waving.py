@@ -41,7 +41,7 @@ class Waves:
     ----------
     node, chart : RovingNode, Chart
     clock : int
-        Rounds that are over; on slots, as the last wave's root counts them.
+        Rounds that are over, as the root of the last wave counts them, without those that an agent was moved over.
     inbox : dict
         By neighbour, what it has said since the last round.
     begun : set of int
@@ -298,10 +298,9 @@ class Waves:
             self._say(number, Snapshot(self.clock, node.whole()))
 
     def _learned(self, clock: int) -> None:
-        """What everybody knows has come: on slots the time, too."""
+        """What everybody knows has come, and the time, a hop ago."""
         self.begun = set()
-        if not self.lockstep:
-            self.clock = clock + 1
+        self.clock = clock + 1
 
     # ----------------------------------------------------------------------------------------------------------------
     # Sessions: see ``laconic.protocol.session.Book``. Vectors have no entries.

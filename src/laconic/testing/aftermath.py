@@ -11,9 +11,10 @@ import numpy as np
 from laconic._validate import Array
 from laconic.engine import simulate
 from laconic.features import RandomFeatures
-from laconic.learners import Learner
+from laconic.learners import Learner, WaveRLS
 from laconic.network import Network
 from laconic.protocol import Agent
+from laconic.testing.wave_aftermath import look_at_waves
 from laconic.transport.virtual import VirtualNetwork
 
 LONGEST = 600  # rounds of data at hand
@@ -74,7 +75,8 @@ def compare_errors(virtual: VirtualNetwork, learner: Learner, network: Network) 
 
 
 def look_at_agents(agents: Mapping[str, Agent]) -> Iterator[str]:
-    """A sentence for everything that is not as it should be among these: edges, replicas, shares, duals."""
+    """A sentence for everything that is not as it should be among these: edges, replicas, shares, duals; or waves."""
+    waves = any(isinstance(agent.learner, WaveRLS) for agent in agents.values())
     for name, agent in agents.items():
         for values in agent.state().arrays.values():
             if not np.isfinite(values).all():
@@ -84,8 +86,10 @@ def look_at_agents(agents: Mapping[str, Agent]) -> Iterator[str]:
                 continue
             if stage != "live":
                 yield f"{name} has not reopened its edge to {other}: {stage}."
-            if not np.array_equal(agent.replica(other), agents[other].broadcast):
+            if not waves and not np.array_equal(agent.replica(other), agents[other].broadcast):
                 yield f"{name}'s replica of {other} differs from {other}'s broadcast."
+    if waves:
+        yield from look_at_waves(agents)
     if all(hasattr(agent.learner, "rho") for agent in agents.values()):
         yield from _look_at_duals(agents)
 

@@ -14,7 +14,7 @@ from typing import final
 import numpy as np
 
 from laconic.channel import Censor, Channel, Quantizer
-from laconic.learners import DOKL, ODKLA, QCODKLA, RFFDOKL, Learner
+from laconic.learners import DOKL, ODKLA, QCODKLA, RFFDOKL, Learner, WaveRLS
 from laconic.network import Network
 from laconic.testing.hostile import WAYS
 from laconic.testing.own import HeavyBall
@@ -44,13 +44,15 @@ from laconic.transport.wires import NOTICED
 HEALED = 16.0  # when the last fault ends
 
 _LOSSY = Channel(Censor(0.3, 0.97), Quantizer(4))
-LEARNERS: dict[str, Learner] = {
+_SPEAKING: dict[str, Learner] = {
     "odkla": ODKLA(rho=0.4, eta=16.0),
     "qc-odkla": QCODKLA(rho=0.4, eta=16.0, alpha=0.3, beta=0.97, bits=4),
     "dokl": DOKL(rho=0.4, eta=16.0, channel=_LOSSY),
     "diffusion": RFFDOKL(step=0.06, order="adapt-then-combine", channel=_LOSSY),
     "own": HeavyBall(channel=Channel(Censor(0.3, 0.97))),
 }
+WAVING = "waverls"  # drawn apart, so that the others' schedules stay what they were
+LEARNERS: dict[str, Learner] = {**_SPEAKING, WAVING: WaveRLS(growth=1.2)}
 
 
 @final
@@ -281,8 +283,8 @@ KINDS: dict[str, Callable[[Draw], tuple[Fault, ...]]] = {
 }
 
 
-def draw_schedule(seed: int, kinds: Iterable[str] = ()) -> Schedule:
-    """The schedule that belongs to a seed, of these kinds; of all, if none is named."""
+def draw_schedule(seed: int, kinds: Iterable[str] = (), learner: str | None = None) -> Schedule:
+    """The schedule that belongs to a seed, of these kinds, or of all, if none is named; with this learner, or any."""
     names = list(kinds) or list(KINDS)
     random = np.random.default_rng(seed)
     n_agents = int(random.integers(3, 7))
@@ -292,10 +294,13 @@ def draw_schedule(seed: int, kinds: Iterable[str] = ()) -> Schedule:
     faults = tuple(fault for kind in drawn for fault in KINDS[kind](draw))
     hostile = [fault for fault in faults if isinstance(fault, Hostile)]
     faults = tuple(fault for fault in faults if fault not in hostile[1:])  # of one enemy the others are to be safe
+    drawn_learner = str(random.choice(list(_SPEAKING)))
+    if learner is None and np.random.default_rng((seed, 1)).random() < 1 / len(LEARNERS):
+        learner = WAVING
     schedule = Schedule(
         seed,
         network,
-        learner=str(random.choice(list(LEARNERS))),
+        learner=learner or drawn_learner,
         clock=str(random.choice(["lockstep", "slotted"])),
         checkpoint_every=int(random.choice([1, 5])),
         faults=faults,

@@ -27,7 +27,7 @@ from laconic.waves.tree import Place
 WAIT = 6  # rounds or slots that a wave waits for a silent child, for each level of the tree below
 LOGGED = 64  # messages down that are kept for those who missed them
 FURTHEST = 1e6  # that numbers may be, in units of what an agent has seen itself
-_COUNTED = ("n", "marked", "begun", "spoke", "before")
+_COUNTED = ("n", "marked", "counted", "begun", "spoke", "before")
 _MARGIN = 2  # levels more, until a wave counts as overdue
 
 
@@ -77,8 +77,8 @@ class RovingNode(Node):
         What there was to say up, or as the root to all, was said in this wave.
     before : int
         The digest of the standing before the last wave.
-    marked : float
-        How many own samples the last message up, or the root's last decision, had in it.
+    marked, counted : float
+        How many own samples were in what was last said up, or decided; and how many of them are in the last wave.
     """
 
     def __init__(self, rule: Rule, agent: int, own: Own, common: Common, lockstep: bool) -> None:
@@ -86,7 +86,7 @@ class RovingNode(Node):
         self.lockstep = lockstep
         self.below = 0
         self.members: Mapping[int, frozenset[int]] = {}
-        self.n = self.marked = 0.0
+        self.n = self.marked = self.counted = 0.0
         self.begun = self.spoke = False
         self._waited = self._late = 0
         self.trail: list[tuple[int, int]] = []  # of each entry of the log: the start after it, and the digest
@@ -103,7 +103,7 @@ class RovingNode(Node):
         if moved:
             self.link = None
         if moved or self.pending is not None:
-            self.pending, self.spoke = None, False
+            self.unsay()
         same = {child for child in place.children if members[child] == before.get(child)}
         for kept in (self.links, self.links_before, self.heard):
             for child in set(kept) - same:
@@ -115,8 +115,7 @@ class RovingNode(Node):
     def cut(self, other: int) -> None:
         """Nothing that was said between here and there counts any more."""
         if other == self.place.parent:
-            self.link = self.pending = None
-            self.spoke = False
+            self.say_again()
         for kept in (self.links, self.links_before, self.heard):
             kept.pop(other, None)
 
@@ -221,12 +220,12 @@ class RovingNode(Node):
 
     def unsay(self) -> None:
         """What was to be said up could not be said."""
-        self.pending, self.spoke = None, False
+        self.pending, self.spoke, self.marked = None, False, 0.0
 
     def say_again(self) -> None:
         """The parent does not know the link that was built on: speak again, from C."""
-        self.link = self.pending = None
-        self.spoke = False
+        self.link = None
+        self.unsay()
 
     def hear_sweep(self, data: bytes) -> None:
         """Take in what the path to the root knows; ValueError if it is no message."""
@@ -264,7 +263,8 @@ class RovingNode(Node):
 
     def _conclude(self, start: int) -> None:
         """The wave is over, and the next one starts at ``start``."""
-        self.start = start
+        self.counted = self.marked
+        self.marked, self.start = 0.0, start
         self.begun = self.spoke = False
         self._waited = self._late = 0
         self.trail = [*self.trail, (start, self.standing.digest)][-LOGGED:]
@@ -330,6 +330,7 @@ class RovingNode(Node):
         self.heard, self.told, self.above, self.pending, self.relay = {}, None, None, None, None
         self.log, self.trail = [], []
         self.before = 0
+        self.marked = self.counted = 0.0
         self.begun = self.spoke = False
         self._waited = self._late = 0
         self.own.adopt(common.inverse(whole.n), common.theta)

@@ -26,6 +26,7 @@ from laconic.deploy.settings.sources import ZenohSettings
 from laconic.deploy.sources.base import Source
 from laconic.engine import Diverged
 from laconic.engine.compiling import when_compiling
+from laconic.learners import Speech
 from laconic.protocol import Agent
 from laconic.protocol.actions import Terms
 from laconic.protocol.checkpoint import Misplaced
@@ -207,9 +208,10 @@ def _rehearse(site: Site) -> None:
         Agent(name, [other], features, learner, n_agents=2, clock=site.clock, dtype=site.model.dtype)
         for name, other in (("a", "b"), ("b", "a"))
     ]
-    for _ in range(8):  # the first of them to get to know each other
+    most = 4 if learner.speech is Speech.OWN else 2  # with steps that diverge, three are too many; a wave takes four
+    for _ in range(6 + most):  # the first of them to get to know each other
         for agent in pair:
-            if agent.ready and agent.round < 2:  # with steps that diverge, three are too many
+            if agent.ready and agent.round < most:
                 agent.learn(np.zeros(site.model.n_inputs), 0.5)
         for sender, receiver in (pair, pair[::-1]):
             for message in sender.outgoing():

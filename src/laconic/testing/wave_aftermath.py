@@ -1,0 +1,65 @@
+"""What must hold of agents that run waves when their network is healed, and of the waves that came since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from laconic.protocol import Agent
+from laconic.protocol.waving import Waves
+from laconic.waves.roving import RovingNode, link_digest
+
+HEALING = 2  # waves that a healed network may take
+
+
+def waves_of(agent: Agent) -> Waves:
+    """What an agent holds."""
+    waves = agent._ledger
+    assert isinstance(waves, Waves)
+    return waves
+
+
+def look_at_waves(agents: Mapping[str, Agent]) -> Iterator[str]:
+    """A sentence for everything that is not as it should be: trees, what all know, what two know, what was counted."""
+    nodes = {name: waves_of(agent).node for name, agent in agents.items()}
+    numbers = {node.place.agent: name for name, node in nodes.items()}
+    trees = {waves_of(agent).tree for agent in agents.values()}
+    if len(trees) > 1:
+        yield f"the agents stand in {len(trees)} trees."
+        return
+    yield from _look_at_what_all_know(nodes)
+    for name, node in nodes.items():
+        parent = nodes.get(numbers.get(node.place.parent or -1, ""))
+        if parent is not None and node.link is not None:
+            known = parent.links.get(node.place.agent), parent.links_before.get(node.place.agent)
+            if link_digest(node.link) not in [link_digest(link) for link in known if link is not None]:
+                yield f"what {name} knows of its subtree is not what its parent knows."
+    yield from _look_at_counts(nodes)
+
+
+def _look_at_what_all_know(nodes: Mapping[str, RovingNode]) -> Iterator[str]:
+    """Who has finished the same wave knows the same, to the bit; and nobody is more than a wave behind."""
+    by_wave: dict[int, dict[str, RovingNode]] = {}
+    for name, node in nodes.items():
+        by_wave.setdefault(node.wave, {})[name] = node
+    for wave, group in by_wave.items():
+        (first, one), *others = group.items()
+        for name, other in others:
+            same = all(np.array_equal(mine, other.common.parts()[key]) for key, mine in one.common.parts().items())
+            if not same or one.standing != other.standing:
+                yield f"{first} and {name} have both finished wave {wave - 1}, and know different things."
+    if max(by_wave) - min(by_wave) > 1:
+        yield f"some have finished wave {max(by_wave) - 1}, and others are in wave {min(by_wave)}."
+
+
+def _look_at_counts(nodes: Mapping[str, RovingNode]) -> Iterator[str]:
+    """The samples behind what all know are those that the agents have put into the last wave, each once."""
+    if len({node.standing for node in nodes.values()}) > 1 or len(nodes) < 2:
+        return  # a wave is on its way
+    (n, *_), counted = {node.n for node in nodes.values()}, sum(node.counted for node in nodes.values())
+    if len(nodes) == next(iter(nodes.values())).place.n_agents and n != float(np.float32(counted)):
+        yield f"the last wave counted {n:g} samples, and the agents have put {counted:g} into it."
+    for name, node in nodes.items():
+        if node.counted > node.own.count:
+            yield f"{name} has put {node.counted:g} samples into a wave, and has {node.own.count:g}."
