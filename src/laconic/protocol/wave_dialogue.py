@@ -49,7 +49,7 @@ class WaveDialogue(Dialogue):
         for name in self._away:
             self._away[name] += 1
         self._enter()
-        said = waves.turn(self.ends)
+        said = waves.turn(self.ends, self.round + 1)
         if waves.node.overdue and waves.node.place.n_agents > 1:
             self._enter(waves.chart.term + 1)
         for name, why in waves.refused:

@@ -1,14 +1,14 @@
 """What one agent holds and says where waves run: its samples, its node, the chart, and what it has to tell whom.
 
-It stands where a ``Ledger`` and its ``Accounts`` stand for other learners. There is no broadcast and there are no
-shares, so the vectors of a session have no entries; what a session gives is that statements arrive, in order and once,
-or that both ends know that it has ended. Everything else is in the *parts* that a statement carries (``wave_parts``).
+It stands where a ``Ledger`` and its ``Accounts`` stand for other learners. What a session gives is that statements
+arrive, in order and once, or that both ends know that it has ended. Everything else is in the *parts* that a statement
+carries (``wave_parts``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from laconic.learners import WaveRLS
 from laconic.protocol.chart import Chart, Spot
 from laconic.protocol.messages import Kind, Statement
 from laconic.protocol.session import Session
+from laconic.protocol.unshared import Unshared
 from laconic.protocol.wave_parts import Begin, Down, Missed, Part, PartCode, Snapshot, Sweep, Taken, Up
 from laconic.protocol.wire import identity
 from laconic.waves import Common
@@ -30,11 +31,11 @@ from laconic.waves.roving import RovingNode, Standing, Unsound
 from laconic.waves.tree import by_name
 
 _MOST_WAITING = 64  # statements of a neighbour between two rounds
-_NOTHING = np.zeros(0)
+_LATER, _MARGIN = 4, 1024  # how many times an agent's own rounds another may have lived, and how many more
 
 
 @final
-class Waves:
+class Waves(Unshared):
     """One agent's part in the waves.
 
     Attributes
@@ -49,9 +50,6 @@ class Waves:
     early : dict
         By neighbour, a message up that does not fit yet: its chart is not this agent's, or its wave has not begun here.
     """
-
-    n_features = 0  # of the vectors of a session
-    has_duals = clips = False
 
     def __init__(
         self,
@@ -79,9 +77,9 @@ class Waves:
         self._spot: Spot | None = None
         self.begun: set[int] = set()
         self._met: set[str] = set()  # with whom a session was opened since the last round
+        self._latest = 0  # what the clock of somebody else can be
         self._others: dict[int, str] = {}
         self._out: dict[str, dict[type, Part]] = {}
-        self.strained = False
 
     # ----------------------------------------------------------------------------------------------------------------
     # Samples
@@ -123,9 +121,9 @@ class Waves:
     # ----------------------------------------------------------------------------------------------------------------
     # A round
 
-    def turn(self, names: Iterable[str]) -> tuple[int, int]:
+    def turn(self, names: Iterable[str], round: int) -> tuple[int, int]:
         """When a round is over: take in what came, and find out what to say to these neighbours; (messages, bits)."""
-        self._out = {}
+        self._out, self._latest = {}, _LATER * round + _MARGIN
         self._others = {identity(name): name for name in names}
         self._stand()
         for name in self._met if self.node.wave > 1 else ():
@@ -251,6 +249,7 @@ class Waves:
                     self._compare(name, part)
                 case Snapshot(clock, whole):
                     if node.standing_of(whole) > node.standing:
+                        self._check_time(clock, whole.start)
                         node.take_whole(whole, self.waver.largest)
                         self._learned(clock)
                         for other in (node.place.parent, *node.place.children):
@@ -271,13 +270,15 @@ class Waves:
             self.early[name] = up
         else:
             # Rounds of others may be more than this agent's, but not by much.
-            most = len(node.members[number]) * (8.0 * self.clock + 1024)
+            most = float(len(node.members[number]) * self._latest)
             self._say(number, Taken(up.wave, node.hear_up(number, up.data, up.base, most, self.waver.largest)))
 
     def _follow(self, name: str, missed: Missed) -> None:
         """Apply messages down, if they follow on what is known here."""
         node = self.node
         if missed.standing == node.standing:
+            for entry in missed.entries:
+                self._check_time(missed.clock, entry.start)
             node.follow(missed.entries, self.waver.largest)
             self._learned(missed.clock)
         elif missed.standing.waves + len(missed.entries) != node.wave - 1 or missed.standing.digest != node.before:
@@ -297,13 +298,18 @@ class Waves:
         else:
             self._say(number, Snapshot(self.clock, node.whole()))
 
+    def _check_time(self, clock: int, start: int) -> None:
+        """Nobody can put off the next wave further than the rule does, or live through more rounds than there were."""
+        if clock > self._latest or start > self.node.rule.following(clock + 1, self.chart.n_agents):
+            raise Unsound("a wave that is too far away")
+
     def _learned(self, clock: int) -> None:
         """What everybody knows has come, and the time, a hop ago."""
         self.begun = set()
         self.clock = clock + 1
 
     # ----------------------------------------------------------------------------------------------------------------
-    # Sessions: see ``laconic.protocol.session.Book``. Vectors have no entries.
+    # Sessions
 
     def hear(self, index: int, statement: Statement, late: int, digest_of: int) -> str:
         """Keep what was said until the round is over."""
@@ -323,61 +329,3 @@ class Waves:
         self.node.cut(identity(name))
         self.inbox.pop(name, None)
         self.early.pop(name, None)
-
-    def resize(self, kept: list[int]) -> None:
-        """Neighbours have other numbers; they are known by their names."""
-
-    def hat(self) -> Array:
-        """Nothing."""
-        return _NOTHING
-
-    def said(self, index: int) -> Array:
-        """Nothing."""
-        return _NOTHING
-
-    def is_hat(self, hat: object) -> bool:
-        """There is nothing else."""
-        return True
-
-    def share(self, index: int) -> Array:
-        """Nothing."""
-        return _NOTHING
-
-    def opposite(self, share: object) -> Array:
-        """Nothing."""
-        return _NOTHING
-
-    def nothing(self) -> Array:
-        """Nothing."""
-        return _NOTHING
-
-    def listen(self, indices: list[int]) -> None:
-        """A round ends; nothing is to be summed up."""
-
-    def let_pass(self, index: int, rounds: int) -> None:
-        """Rounds pass."""
-
-    def digest(self, index: int, digest_of: int) -> int:
-        """Of nothing: parts have digests of their own."""
-        return 0
-
-    def full(self) -> tuple[Kind, bytes]:
-        """Nothing."""
-        return Kind.SILENCE, b""
-
-    def settle(self, indices: list[int]) -> None:
-        """There is no dual."""
-
-    def count(self, indices: list[int]) -> None:
-        """There is no dual."""
-
-    def is_too_large(self, *what: Any) -> bool:
-        """Vectors without entries are not."""
-        return False
-
-    def size_of(self, index: int) -> float:
-        """Of nothing."""
-        return 0.0
-
-    def begin_with(self, model: object) -> None:
-        """A model that knows nothing waits for what the others know: it is told in the first round."""

@@ -10,6 +10,7 @@ from somewhere on, the whole.
 from __future__ import annotations
 
 import hashlib
+import math
 import struct
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, final
@@ -26,7 +27,9 @@ from laconic.waves.tree import Place
 
 WAIT = 6  # rounds or slots that a wave waits for a silent child, for each level of the tree below
 LOGGED = 64  # messages down that are kept for those who missed them
-FURTHEST = 1e6  # that numbers may be, in units of what an agent has seen itself
+FURTHEST = 1e6  # that sums and models may be, in units of what an agent has seen itself
+ASTRAY = 1000.0  # and that a common model may be wrong about the agent's own samples
+_LARGEST_MODEL = 1e15
 _COUNTED = ("n", "marked", "counted", "begun", "spoke", "before")
 _MARGIN = 2  # levels more, until a wave counts as overdue
 
@@ -242,9 +245,8 @@ class RovingNode(Node):
         with np.errstate(over="ignore", invalid="ignore"):
             for entry in entries:
                 said, bits, common = common.after(entry.data)
-                if not _is_sound(common, yardstick):
-                    raise Unsound("a model that cannot be")
                 made.append((entry, said, bits, common))
+            self._check(common, yardstick)
         for entry, said, bits, common in made:
             self.before = self.standing.digest
             relay = Message(self.place.children, entry.data, bits, len(said.terms), self.wave, self.start)
@@ -254,6 +256,19 @@ class RovingNode(Node):
             self.relay = relay
         if made:
             self.own.adopt(self.common.inverse(self.n), self.common.theta)
+
+    def _check(self, common: Common, yardstick: float) -> None:
+        """``Unsound`` if these cannot be the information and the model of samples like the agent's own.
+
+        With y its largest label: |C| > 10^6, |theta| > 10^6 y, or c - 2 b.theta + theta'A theta > m (1000 y)^2.
+        """
+        own, theta = self.own, common.theta
+        reach = FURTHEST * yardstick if yardstick else _LARGEST_MODEL
+        if not (_within(common.information, FURTHEST) and _within(theta, reach) and math.isfinite(common.energy)):
+            raise Unsound("a model that cannot be")
+        wrong = float(theta @ own.information @ theta - 2 * own.moments @ theta) + own.square
+        if yardstick and not wrong <= max(own.count, 1.0) * (ASTRAY * yardstick) ** 2:
+            raise Unsound("a model that cannot be")
 
     def _decide(self) -> Message:
         message = super()._decide()
@@ -323,8 +338,7 @@ class RovingNode(Node):
         """Know that instead, and adopt it. ValueError if no model can be there."""
         parts = whole.information, whole.theta, whole.step, whole.energy
         common = Common(self.rule, self.arithmetic, *parts)
-        if not _is_sound(common, yardstick):
-            raise Unsound("a model that cannot be")
+        self._check(common, yardstick)
         self.common, self.n = common, whole.n
         self.wave, self.adopted, self.start = whole.waves + 1, whole.waves, whole.start
         self.heard, self.told, self.above, self.pending, self.relay = {}, None, None, None, None
@@ -350,9 +364,3 @@ def _digest_of(*parts: Array | bytes) -> int:
 
 def _within(numbers: Array, limit: float) -> bool:
     return bool(np.isfinite(numbers).all() and np.abs(numbers).max(initial=0.0) <= limit)
-
-
-def _is_sound(common: Common, yardstick: float) -> bool:
-    """Whether these can be the information and the model of samples like the agent's own."""
-    reach = FURTHEST * yardstick if yardstick else 1e15
-    return _within(common.information, FURTHEST) and _within(common.theta, reach) and np.isfinite(common.energy)
