@@ -26,20 +26,19 @@ from laconic.model import Model
 from laconic.model.making import make_model
 from laconic.protocol.arguments import bad_sample, check_name, check_neighbours, read_label
 from laconic.protocol.checkpoint import AgentState, load_checkpoint, write_checkpoint
-from laconic.protocol.dialogue import Alert, Dialogue, Message
-from laconic.protocol.fingerprint import fingerprint
+from laconic.protocol.dialogue import Alert, Message
 from laconic.protocol.guard import learn_guarded
 from laconic.protocol.handshake import ROUND_LIMIT
 from laconic.protocol.info import Info, NotReady
 from laconic.protocol.ledger import Ledger
 from laconic.protocol.messages import Kind, Position
+from laconic.protocol.parts import LOCKSTEP, SLOTTED, make_dialogue
 from laconic.protocol.session import Session
 from laconic.protocol.state import put_state, take_state
 from laconic.protocol.wave_dialogue import WaveDialogue
 from laconic.protocol.waving import Waves
-from laconic.protocol.wire import Wire, identity
+from laconic.protocol.wire import identity
 
-LOCKSTEP, SLOTTED = "lockstep", "slotted"
 _LARGEST_SQUARE = (DIVERGENCE * LARGEST_LABEL) ** 2  # of a model: entries beyond its root, 1e15, are refused by others
 
 
@@ -128,21 +127,16 @@ class Agent:
         self.heartbeat = _validate.integer("heartbeat", heartbeat, least=0 if clock == LOCKSTEP else 1)
         inc = secrets.randbits(64) if incarnation is None else incarnation
         inc = _validate.integer("incarnation", inc, least=0, most=(1 << 64) - 1)
-        lockstep = self.clock == LOCKSTEP
-        self._dialogue: Dialogue
-        if isinstance(learner, WaveRLS):
-            ledger = Waves(self.name, features, learner, n_agents, lockstep, dtype, engine)  # type: Ledger | Waves
-        else:
-            ledger = Ledger(features, learner, n_agents, len(degrees), dtype, engine)
-        mark = fingerprint(features, learner, n_agents, ledger.dtype, self.clock)
-        if isinstance(ledger, Waves):
-            wire = Wire(self.name, mark, 0, None, ledger.dtype, lockstep, ledger.code)
-            self._dialogue = WaveDialogue(self.name, lockstep, ledger, wire, inc, self.heartbeat)
-        else:
-            wire = Wire(self.name, mark, features.n_features, learner.channel, ledger.dtype, lockstep)
-            self._dialogue = Dialogue(self.name, lockstep, ledger, wire, inc, self.heartbeat)
-        self._ledger, self._wire = ledger, wire
-        self._speaks = learner.channel is not None or isinstance(ledger, Waves)
+        options: dict[str, Any] = {
+            "clock": clock,
+            "dtype": dtype,
+            "engine": engine,
+            "inc": inc,
+            "heartbeat": self.heartbeat,
+        }
+        self._dialogue = make_dialogue(self.name, features, learner, n_agents, len(degrees), **options)
+        self._ledger, self._wire = self._dialogue.ledger, self._dialogue.wire
+        self._speaks = learner.channel is not None or learner.speech is Speech.OWN
         self._silent_for = 0
         for index, (other, degree) in enumerate(degrees.items(), 1):
             degree = _validate.integer(f"degree of {other!r}", degree, least=0) or len(degrees)
@@ -299,7 +293,8 @@ class Agent:
 
         ``sender`` is the neighbour that the transport vouches for, if it does: a message from another is refused.
         """
-        dialogue, given = self._dialogue, data  # type: Dialogue, object
+        dialogue = self._dialogue
+        given: object = data
         if not isinstance(given, (bytes, bytearray, memoryview)):
             dialogue.refuse("not bytes", None, sender)
             return

@@ -20,8 +20,9 @@ from abc import ABC, abstractmethod
 
 from laconic.engine import Diverged
 from laconic.protocol.actions import Action, Alert, Begin, Note, Predicted, Progress, Save, Terms
-from laconic.protocol.agent import LOCKSTEP, Agent
+from laconic.protocol.agent import Agent
 from laconic.protocol.info import Info
+from laconic.protocol.parts import LOCKSTEP
 
 _REMIND, _REMIND_LATER = 0.25, 2.0  # seconds without a round after which neighbours are asked again, and at most
 

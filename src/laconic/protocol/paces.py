@@ -8,9 +8,10 @@ from typing import final
 
 from laconic.engine import Diverged
 from laconic.protocol.actions import Note, Terms
-from laconic.protocol.agent import LOCKSTEP, Agent
+from laconic.protocol.agent import Agent
 from laconic.protocol.info import Info
 from laconic.protocol.pacer import Pacer
+from laconic.protocol.parts import LOCKSTEP
 
 _STUBBORN = 3  # times the patience: who is there may have a bad line
 _MOMENT = 1.0  # seconds for which an agent is met again that was given up though it is there
