@@ -32,7 +32,7 @@ from laconic.network import Heard, Network
 from laconic.trace import State, Trace
 
 if TYPE_CHECKING:
-    from laconic import data, offline
+    from laconic import data, defaults, offline
     from laconic.estimators import DecentralizedKernelClassifier, DecentralizedKernelRegressor
     from laconic.estimators import river as river
     from laconic.protocol import Agent, AgentState, Info, Message, NotReady
@@ -77,6 +77,7 @@ __all__ = [
     "WaveRLS",
     "checks",
     "data",
+    "defaults",
     "learners",
     "losses",
     "offline",
@@ -90,6 +91,7 @@ __all__ = [
 _LAZY_MODULES = {
     "checks": "laconic.testing.checks",
     "data": "laconic.data",
+    "defaults": "laconic.defaults",
     "offline": "laconic.offline",
     "river": "laconic.estimators.river",
 }

@@ -1,0 +1,154 @@
+"""The one place where it is decided what is used when nothing is said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from laconic import _validate
+from laconic.channel import Channel, Quantizer
+from laconic.defaults.labels import NUMBERS, TASKS, Labels, recognise
+from laconic.features import RandomFeatures
+from laconic.learners import RFFDOKL, Learner, WaveRLS
+
+#: Rows of each agent that are looked at before anything is chosen.
+PREFIX = 8
+#: What may be sent: what is usual, half of it, or nothing at all.
+BUDGETS = ("usual", "frugal", "silent")
+
+_MOST_SQUARED = 2000  # features up to which a matrix of them is kept at each agent: 32 MB
+_NEVER = 2**40  # a round that never comes
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """Features, learner and labels for a task, and the reasons in words.
+
+    Attributes
+    ----------
+    features : RandomFeatures
+        The map that all agents share; it takes raw inputs.
+    learner : Learner
+    labels : Labels
+        What is learned of a label, and the way back.
+    why : tuple of str
+        A sentence for each part.
+    """
+
+    features: RandomFeatures
+    learner: Learner
+    labels: Labels
+    why: tuple[str, ...]
+
+    @property
+    def task(self) -> str:
+        """Whether labels are "numbers" or "classes"."""
+        return self.labels.task
+
+    @property
+    def channel(self) -> Channel | None:
+        """What carries models, of a learner that broadcasts them; None of one that has messages of its own."""
+        return self.learner.channel
+
+    def __str__(self) -> str:
+        return "\n".join(self.why)
+
+
+def choose(
+    X_first: object,
+    y_first: object = None,
+    *,
+    task: str | None = None,
+    classes: object = None,
+    budget: str = "usual",
+    n_frequencies: int = 50,
+    seed: int = 0,
+    prefix: int = PREFIX,
+) -> Choice:
+    """Decide on features, learner and labels from the first rows; nothing of it needs to be tuned.
+
+    Parameters
+    ----------
+    X_first : array (n, n_inputs) or (rounds, agents, n_inputs)
+        Raw inputs: eight rows of each agent are enough, or a whole table.
+    y_first : array (n,) or (rounds, agents), optional
+        Their labels; NaN where there is none.
+    task : "numbers", "classes" or None
+        What labels are; None lets the labels tell.
+    classes : sequence, optional
+        All classes that may ever come, if more than ``y_first`` holds.
+    budget : "usual", "frugal" or "silent"
+        What may be sent: some twenty messages an agent in all, half of their bits, or nothing.
+    n_frequencies : int
+        Of the features; a whole table deserves 100.
+    seed : int
+        Draws the frequencies.
+    prefix : int
+        The round after which the first wave starts.
+
+    Examples
+    --------
+    >>> import numpy as np, laconic as lc
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal([20.0, 1e5], [5.0, 2e4], size=(8, 5, 2))  # eight rounds of five agents
+    >>> choice = lc.defaults.choose(X, X[..., 0] ** 2)
+    >>> print(choice)  # doctest: +ELLIPSIS
+    Labels are numbers: what is learned is their distance from 410.2, the median of the first 40.
+    Features: 50 frequencies over raw inputs, scaled by the first 40 rows, and the 2 inputs themselves: 103 numbers.
+    Learner: WaveRLS...
+    >>> trace = lc.simulate(choice.learner, choice.features, lc.Network.ring(5), X, choice.labels.encode(X[..., 0]))
+    """
+    budget = _validate.choice("budget", budget, BUDGETS)
+    features = RandomFeatures.automatic(X_first, n_frequencies, seed)
+    rows = np.asarray(X_first).reshape(-1, features.n_inputs)
+    if task is None:
+        task = recognise([0.5] if y_first is None else y_first)
+    task = _validate.choice("task", task, TASKS)
+    labels = Labels.measure([] if y_first is None else y_first, task, classes)
+    learner, reason = _learner(features, labels, budget, prefix)
+    why = (_labels_in_words(labels, y_first), _features_in_words(features, len(rows)), reason)
+    return Choice(features, learner, labels, why)
+
+
+def _learner(features: RandomFeatures, labels: Labels, budget: str, prefix: int) -> tuple[Learner, str]:
+    """Waves, and least squares at every agent; where matrices are too large, gradients."""
+    D = features.n_features
+    if D > _MOST_SQUARED:
+        channel = Channel(quantizer=Quantizer(3))
+        learner: Learner = RFFDOKL(0.5, "adapt-then-combine", channel=channel)
+        return learner, f"Learner: {learner.name}, since least squares would keep {D} x {D} numbers at each agent."
+    shared = WaveRLS.frugal(first=prefix) if budget == "frugal" else WaveRLS(first=prefix)
+    said = {
+        "usual": "some twenty messages an agent in all tell everybody what all know together",
+        "frugal": "some fifteen coarse messages an agent in all tell everybody what all know together",
+        "silent": "nothing is sent, so every agent knows its own rows only",
+    }[budget]
+    if budget == "silent":
+        shared = shared.alone(_NEVER)
+    return shared, f"Learner: {shared.name}, least squares at every agent, nothing to tune; {said}."
+
+
+def _labels_in_words(labels: Labels, y_first: object) -> str:
+    if labels.task == NUMBERS:
+        if y_first is None:
+            return "Labels are numbers: what is learned is their distance from 0."
+        n = int(np.isfinite(np.asarray(y_first, dtype=np.float64)).sum())
+        centre = f"{labels.centre:.4g}, the median of the first {n}"
+        return f"Labels are numbers: what is learned is their distance from {centre}."
+    shown = ", ".join(str(one) for one in labels.classes[:6]) + (", ..." if len(labels.classes) > 6 else "")
+    models = "one model tells them apart" if labels.n_models == 1 else "one model each, over the same features"
+    return f"Labels are {len(labels.classes)} classes ({shown}): {models}."
+
+
+def _features_in_words(features: RandomFeatures, n_rows: int) -> str:
+    assert features.scaling is not None  # it is automatic
+    kept, all_inputs = len(features.scaling.columns), features.n_inputs
+    ignored = f"; {all_inputs - kept} of {all_inputs} inputs do not vary and are ignored" if kept < all_inputs else ""
+    direct = f", and the {features.n_direct} inputs themselves" if features.n_direct else ""
+    return (
+        f"Features: {features.n_frequencies} frequencies over raw inputs, scaled by the first {n_rows} rows{direct}: "
+        f"{features.n_features} numbers{ignored}."
+    )
