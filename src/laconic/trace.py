@@ -81,7 +81,7 @@ class Trace:
 
     Attributes
     ----------
-    predictions, labels : array (T, N)
+    predictions, labels : array (T, N), or (T, N, K) of a learner with K outputs
     sent : bool array (T, N)
         Who broadcast in which round.
     saturated : array (T, N)
@@ -174,8 +174,9 @@ class Trace:
     # Accuracy ---------------------------------------------------------------------------------------------------
 
     def squared_errors(self) -> Array:
-        """(prediction - label)^2, NaN where there was no label."""
-        return (self.predictions - self.labels) ** 2
+        """(prediction - label)^2, (T, N), NaN where there was no label; of several outputs their mean."""
+        squares: Array = (self.predictions - self.labels) ** 2
+        return squares if squares.ndim == 2 else squares.mean(axis=2)
 
     def mse(self) -> Array:
         """MSE(t) = (1/(tN)) sum over the first t rounds and all agents of (prediction - label)^2, for t = 1..T."""
@@ -190,9 +191,13 @@ class Trace:
         return _ratio(totals, counts)
 
     def error_rate(self) -> Array:
-        """Share of wrong signs up to each round: for labels -1 and +1."""
-        wrong = np.where(np.isnan(self.labels), np.nan, (self.predictions > 0) != (self.labels > 0))
-        return _running_mean(wrong)
+        """Share of wrong signs up to each round: for labels -1 and +1; of several outputs, of wrong largest ones."""
+        if self.labels.ndim == 2:
+            wrong, missing = (self.predictions > 0) != (self.labels > 0), np.isnan(self.labels)
+        else:
+            wrong = self.predictions.argmax(axis=2) != self.labels.argmax(axis=2)
+            missing = np.isnan(self.labels.sum(axis=2))
+        return _running_mean(np.where(missing, np.nan, wrong))
 
     def global_mse(self) -> Array:
         """As ``mse``, but every agent's model is scored on every agent's sample: what collaboration is for.
@@ -210,7 +215,7 @@ class Trace:
         return self.replica_error
 
     def losses(self, loss: str | losses.Loss | None = None) -> Array:
-        """The loss of each prediction, (T, N), NaN where there was no label; by default the learner's loss."""
+        """The loss of each prediction, (T, N[, K]), NaN where there was no label; by default the learner's loss."""
         if loss is None:
             loss = self.about["loss"]
             if loss not in losses.LOSSES:

@@ -34,7 +34,7 @@ def test_every_message_counts_at_its_sender_and_at_each_relay(network, features,
     for place in places:  # a leaf one message a wave, an inner agent two, the root one
         each = 1 if place.parent is None or not place.children else 2
         assert trace.sent[:until, place.agent].sum() == each * finished
-    assert (trace.bits[trace.sent] >= 80 + 1 + 8 + 3 + features.n_features).all() and not trace.bits[~trace.sent].any()
+    assert (trace.bits[trace.sent] >= 64 + 1 + 8 + 3 + features.n_features).all() and not trace.bits[~trace.sent].any()
     assert trace.bits.sum() == trace.waves["bits"].sum() == trace.bits.sum(axis=0).sum()
     assert trace.about["message_bits"] is None
     up = [place.agent for place in places if place.parent is not None and not place.children]

@@ -55,13 +55,20 @@ def test_the_cheapest_order_is_taken(codes):
 def test_bits_of_a_message_by_hand():
     nothing = Said(1, False, 3.0, 1.0, 0.0, (), 128, np.zeros(4, dtype=np.int64))
     data, n_bits = encode(nothing)
-    assert n_bits == 80 + 1 + 8 + (3 + 4)
-    assert len(data) == 12
+    assert n_bits == 112 + 1 + 8 + (3 + 4)
+    assert len(data) == 16
     term = Term(-1, 200, np.array([1, 0, 0, -1]))
     assert encode(nothing._replace(terms=(term,)))[1] == n_bits + 1 + 1 + 8 + (3 + 3 + 1 + 1 + 3)
-    assert encode(nothing._replace(flag=True, lift=100))[1] == n_bits + 8
-    # wave 1, flag 0, n = 3 as float32, q = 1 and v = 0 as bfloat16, end, step 128, order 0, four zeros
-    assert data.hex() == "0002" + "40400000" + "3f80" + "0000" + "400f"
+    down = nothing._replace(thin=0.5)
+    assert encode(down)[1] == 64 + 1 + 8 + (3 + 4)
+    assert encode(down._replace(flag=True, lift=100))[1] == 64 + 1 + 8 + 8 + (3 + 4)
+    # wave 1, flag 0, n = 3 as float32, q = 1 and v, pull, sway = 0 as bfloat16, end, step 128, order 0, four zeros
+    assert data.hex() == "0002" + "40400000" + "3f80" + "0000" * 3 + "400f"
+    assert encode(down)[0].hex() == "0002" + "40400000" + "3f00" + "400f"
+    # Of two outputs, each has its four numbers and its vector: a step, an order, the codes.
+    two = np.array([1.0, -2.0])
+    both = Said(1, False, 3.0, two, two, (), np.array([128, 129]), np.zeros((2, 4), dtype=np.int64), pull=two, sway=two)
+    assert encode(both)[1] == 48 + 2 * 64 + 1 + 2 * (8 + 3 + 4)
 
 
 numbers = st.floats(0, 1e30, allow_nan=False)
@@ -74,15 +81,32 @@ terms = st.builds(Term, st.sampled_from([-1, 1]), st.integers(0, 255), vectors)
 )
 def test_messages_come_back(wave, terms, n, q, codes, lift):
     n = float(np.float32(n))
-    said = Said(wave, lift is not None, n, q, 2 * q, tuple(terms), 77, codes, lift)
-    data, n_bits = encode(said)
-    back, read = decode(data, 5, down=True)
-    assert read == n_bits and len(data) == -(-n_bits // 8)
-    assert (back.wave, back.flag, back.n, back.step, back.lift) == (wave, said.flag, n, 77, lift)
-    assert back.q == pytest.approx(q, rel=2**-8, abs=1e-40)
-    assert np.array_equal(back.codes, codes)
-    for one, other in zip(back.terms, terms, strict=True):
-        assert one[:2] == other[:2] and np.array_equal(one.codes, other.codes)
+    up = Said(wave, False, n, q, 2 * q, tuple(terms), 77, codes, pull=-q, sway=3 * q)
+    down = Said(wave, lift is not None, n, 0.0, 0.0, tuple(terms), 77, codes, lift, thin=0.125)
+    for said in (up, down):
+        data, n_bits = encode(said)
+        back, read = decode(data, 5, down=said is down)
+        assert read == n_bits and len(data) == -(-n_bits // 8)
+        assert (back.wave, back.flag, back.n, back.step, back.lift) == (wave, said.flag, n, 77, said.lift)
+        assert back.thin == said.thin
+        sizes = [said.q, said.v, said.pull, said.sway]
+        assert [back.q, back.v, back.pull, back.sway] == pytest.approx(sizes, rel=2**-8, abs=1e-40)
+        assert np.array_equal(back.codes, codes)
+        for one, other in zip(back.terms, terms, strict=True):
+            assert one[:2] == other[:2] and np.array_equal(one.codes, other.codes)
+
+
+@given(st.lists(st.tuples(numbers, st.integers(0, 255), vectors), min_size=2, max_size=4), st.lists(terms, max_size=2))
+def test_messages_of_several_outputs_come_back(outputs, terms):
+    q, steps, codes = (np.array(column) for column in zip(*outputs, strict=True))
+    up = Said(3, True, 10.0, q, 2 * q, tuple(terms), steps, codes, pull=-q, sway=3 * q)
+    down = Said(3, False, 10.0, 0.0, 0.0, tuple(terms), steps, codes, thin=1.0)
+    for said in (up, down):
+        data, n_bits = encode(said)
+        back, read = decode(data, 5, down=said is down, outputs=len(q))
+        assert read == n_bits and len(data) == -(-n_bits // 8) and len(back.terms) == len(terms)
+        assert np.array_equal(back.step, steps) and np.array_equal(back.codes, codes)
+        np.testing.assert_allclose(back.pull, said.pull, rtol=2**-8, atol=1e-40)
 
 
 @given(st.binary(max_size=40))
@@ -118,7 +142,8 @@ def test_the_grid_rounds_down_to_a_fourth_of_a_power_of_two():
 def test_sixteen_bits_of_a_float():
     for number, kept in ((0.0, 0.0), (1.0, 1.0), (1.00390625, 1.0), (1.01171875, 1.015625)):
         assert from_bfloat16(bfloat16(number)) == kept
-    assert math.isfinite(from_bfloat16(bfloat16(1e300)))
+        assert from_bfloat16(bfloat16(-number)) == -kept
+    assert math.isfinite(from_bfloat16(bfloat16(1e300))) and from_bfloat16(bfloat16(-1e300)) < -1e38
 
 
 def test_waves_are_numbered_from_one_and_none_is_a_sweep():

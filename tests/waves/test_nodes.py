@@ -69,14 +69,15 @@ def test_fine_messages_leave_everybody_with_the_centres_model(network, features)
             if place.parent is None:
                 decided = taken.copy()
     phi = features(X)
-    H, r = rule.ridge * np.eye(features.n_features), np.zeros(features.n_features)
+    root = next(node for node in run.nodes if node.place.parent is None)
+    ridge = root.common.thin * rule.ridge * np.eye(features.n_features)
+    H, r = ridge.copy(), np.zeros(features.n_features)
     for agent, n in enumerate(decided):
         H += phi[:n, agent].T @ phi[:n, agent]
         r += phi[:n, agent].T @ y[:n, agent]
     assert len({tuple(node.common.theta) for node in run.nodes}) <= 2
-    root = next(node for node in run.nodes if node.place.parent is None)
     np.testing.assert_allclose(phi[:, 0] @ root.common.theta, phi[:, 0] @ np.linalg.solve(H, r), atol=2e-4)
-    np.testing.assert_allclose(root.common.information, (H - rule.ridge * np.eye(len(H))) / decided.sum(), atol=1e-4)
+    np.testing.assert_allclose(root.common.information, (H - ridge) / decided.sum(), atol=1e-4)
 
 
 def test_one_agent_alone_is_plain_least_squares(features):

@@ -24,6 +24,7 @@ class Samples:
 
     def __init__(self, learner: Learner, features: RandomFeatures, network: Network, X: object, y: object) -> None:
         self._loss, self._n_inputs, self._n_agents = learner.loss, features.n_inputs, network.n_agents
+        self._outputs = learner.outputs
         self._checked: Iterable[tuple[Array, Array]]
         self.n_rounds: int | None = None
         if y is not None:
@@ -52,12 +53,15 @@ class Samples:
 
     def _check(self, X: object, y: object) -> tuple[Array, Array]:
         inputs = _validate.real_array("X", X, "(T, n_agents, n_inputs)", ndim=3)
-        labels = _validate.real_array("y", y, "(T, n_agents)", ndim=2)
+        several = (self._outputs,) if self._outputs > 1 else ()
+        shape = "(T, n_agents, outputs)" if several else "(T, n_agents)"
+        labels = _validate.real_array("y", y, shape, ndim=2 + len(several))
         expected = (len(labels), self._n_agents, self._n_inputs)
-        if inputs.shape != expected or labels.shape != expected[:2]:
+        if inputs.shape != expected or labels.shape != (*expected[:2], *several):
+            wanted = ", ".join(map(str, (self._n_agents, *several)))
             raise ValueError(
-                f"X and y must have shapes (T, {self._n_agents}, {self._n_inputs}) and (T, {self._n_agents}) "
-                f"for this network and feature map, got {inputs.shape} and {labels.shape}."
+                f"X and y must have shapes (T, {self._n_agents}, {self._n_inputs}) and (T, {wanted}) for this "
+                f"{'learner, ' if several else ''}network and feature map, got {inputs.shape} and {labels.shape}."
             )
         if np.isinf(labels).any():
             raise ValueError("y must be finite, or NaN where a label is missing; it holds an infinite value.")

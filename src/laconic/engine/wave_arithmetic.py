@@ -11,7 +11,17 @@ from laconic._validate import Array
 from laconic.engine import wave_describing, wave_kernels
 from laconic.engine.compiled import aligned
 from laconic.waves import Arithmetic
-from laconic.waves.message import HEADER_BYTES, MOST_TERMS, Said, Term, from_header, header, on_grid
+from laconic.waves.message import (
+    MOST_TERMS,
+    Said,
+    Term,
+    from_header,
+    header,
+    header_bytes,
+    on_grid,
+    vectors,
+    with_vectors,
+)
 
 _LONGEST_CODE = 84  # bits
 _KEPT = 4  # factors whose inverses are kept: those of the wave under way
@@ -53,31 +63,33 @@ class CompiledArithmetic(Arithmetic):
 
     def encode(self, said: Said) -> tuple[bytes, int]:
         """A message as bytes, and its length in bits."""
-        n_terms, n = len(said.terms), len(said.codes)
-        rows = np.empty((n_terms + 1, n + 2), dtype=np.int64)
+        n_terms, n, found = len(said.terms), said.codes.shape[-1], vectors(said)
+        rows = np.empty((n_terms + len(found), n + 2), dtype=np.int64)
         for row, term in zip(rows, said.terms, strict=False):
             row[0], row[1], row[2:] = term.sign, term.step, term.codes
+        for row, (step, codes) in zip(rows[n_terms:], found, strict=True):
+            row[0], row[1], row[2:] = -1, step, codes
         rows[n_terms, 0] = -1 if said.lift is None else said.lift
-        rows[n_terms, 1], rows[n_terms, 2:] = said.step, said.codes
-        bits = np.empty(16 + (n_terms + 1) * (16 + _LONGEST_CODE * n), dtype=np.uint8)
-        end = wave_kernels.write_body(rows, bits)
-        return header(said) + np.packbits(bits[:end]).tobytes(), 8 * HEADER_BYTES + end
+        bits = np.empty(16 + len(rows) * (16 + _LONGEST_CODE * n), dtype=np.uint8)
+        first, end = header(said), wave_kernels.write_body(rows, n_terms, bits)
+        return first + np.packbits(bits[:end]).tobytes(), 8 * len(first) + end
 
-    def decode(self, data: bytes, n_features: int, *, down: bool) -> tuple[Said, int]:
+    def decode(self, data: bytes, n_features: int, *, down: bool, outputs: int = 1) -> tuple[Said, int]:
         """What a message says, and its length in bits; ValueError if it is none."""
-        said = from_header(data)
-        bits = np.unpackbits(np.frombuffer(data, dtype=np.uint8, offset=HEADER_BYTES))
+        said, first = from_header(data, down, outputs), header_bytes(down, outputs)
+        bits = np.unpackbits(np.frombuffer(data, dtype=np.uint8, offset=first))
         # Every term takes 13 bits and one for each feature at least.
-        rows = np.empty((min(MOST_TERMS, len(bits) // (13 + n_features)) + 1, n_features + 2), dtype=np.int64)
-        n_terms, end = wave_kernels.read_body(bits, down and said.flag, rows)
+        most = min(MOST_TERMS, len(bits) // (13 + n_features))
+        rows = np.empty((most + outputs, n_features + 2), dtype=np.int64)
+        n_terms, end = wave_kernels.read_body(bits, down and said.flag, most, rows)
         if n_terms < 0:
             raise ValueError(
                 "the message ends too early, holds a number beyond all bounds, or is followed by something else"
             )
         terms = tuple(Term(int(row[0]), int(row[1]), row[2:]) for row in rows[:n_terms])
-        last = rows[n_terms]
-        lift = int(last[0]) if down and said.flag else None
-        return said._replace(terms=terms, step=int(last[1]), codes=last[2:], lift=lift), 8 * HEADER_BYTES + end
+        lift = int(rows[n_terms, 0]) if down and said.flag else None
+        found = [(int(row[1]), row[2:]) for row in rows[n_terms : n_terms + outputs]]
+        return with_vectors(said, terms, lift, found), 8 * first + end
 
     # What a sender alone decides ----------------------------------------------------------------------------------
 
@@ -98,8 +110,17 @@ class CompiledArithmetic(Arithmetic):
         return np.asarray(inverse @ symmetric @ inverse.T)  # of which one half will be read
 
     def forward(self, lower: Array, vector: Array) -> Array:
-        """L^-1 x."""
-        return self._inverse(lower) @ vector
+        """L^-1 x, of a vector or of each row."""
+        return vector @ self._inverse(lower).T
+
+    def solved(self, lower: Array, whitened: Array, vector: Array) -> Array:
+        """L'^-1 W^-1 L^-1 x, of a vector or of each row, the eigenvalues of W at least 1/2."""
+        inverse = self._inverse(lower)
+        half = vector @ inverse.T
+        if self.above(whitened, 0.5):
+            factor, _ = lapack.dpotrf(whitened, lower=1)
+            return np.asarray(lapack.dpotrs(factor, half.T, lower=1)[0].T.reshape(half.shape) @ inverse)
+        return super().solved(lower, whitened, vector)
 
     def inverse(self, lower: Array) -> Array:
         """(L L')^-1, symmetric to the bit."""

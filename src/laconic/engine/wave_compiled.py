@@ -17,6 +17,7 @@ from laconic.engine.compiled import aligned, map_features
 from laconic.engine.wave_arithmetic import CompiledArithmetic
 from laconic.engine.waving import Waving
 from laconic.waves import Common, Node, Own, Rule, records
+from laconic.waves.rule import Numbers
 
 _SCALED_ROWS = 32
 
@@ -25,15 +26,20 @@ _SCALED_ROWS = 32
 class Block:
     """The models and data of all agents, and the samples that are learned at the moment."""
 
-    def __init__(self, n_agents: int, n_features: int) -> None:
-        self.n_agents, self.n_features = n_agents, n_features
-        self.weights = aligned(n_agents, n_features, np.float64)
-        self.theta = aligned(n_agents, n_features, np.float64)
+    def __init__(self, n_agents: int, n_features: int, outputs: int = 1) -> None:
+        self.n_agents, self.n_features, self.outputs = n_agents, n_features, outputs
+        self.weights = aligned(n_agents * outputs, n_features, np.float64)
+        self.theta = aligned(n_agents * outputs, n_features, np.float64)
         size = self.size = self.weights.shape[1]
         self.spread = aligned(n_agents * size, n_features, np.float64)
         self.gain = aligned(1, n_features, np.float64)
         self.scaled = aligned(_SCALED_ROWS, n_features, np.float64)
-        self.phi, self.squares, self.now = aligned(0, n_features, np.float64), np.empty((0, 3)), 0
+        self.phi, self.squares, self.now = aligned(0, n_features, np.float64), np.empty((0, 2 + outputs)), 0
+
+    def models(self, rows: Array, agent: int) -> Array:
+        """An agent's model among ``rows`` of all: (D,), or (K, D)."""
+        own = rows[agent * self.outputs : (agent + 1) * self.outputs, : self.n_features]
+        return own[0] if self.outputs == 1 else own
 
     def rows(self, agent: int, first: int) -> tuple[Array, Array]:
         """Features and squares of an agent's samples from round ``first`` of the block to now."""
@@ -48,18 +54,18 @@ class BlockOwn(Own):
     def __init__(self, rule: Rule, arithmetic: CompiledArithmetic, block: Block, agent: int) -> None:
         self.rule, self.arithmetic, self._block, self._agent = rule, arithmetic, block, agent
         n, size = block.n_features, block.size
-        self._information, self._moments = aligned(size, n, np.float64), aligned(1, n, np.float64)
-        self._numbers = np.zeros(2)
+        self._information, self._moments = aligned(size, n, np.float64), aligned(block.outputs, n, np.float64)
+        self._numbers = np.zeros(1 + block.outputs)
         self._added = 0  # rounds of the block whose samples are in A
         self._mark: int | None = None  # the round of the block from which on samples are "since"
         self._before: list[tuple[Array, Array]] = []  # samples since, of earlier blocks
-        self._place(np.eye(n) / rule.ridge, np.zeros(n))
+        self._place(np.eye(n) / rule.ridge, np.zeros(rule.models(n)))
 
     def _place(self, spread: Array, weights: Array) -> None:
         block, n = self._block, self._block.n_features
         start = self._agent * block.size
         block.spread[start : start + n, :n] = spread
-        block.weights[self._agent, :n] = weights
+        block.models(block.weights, self._agent)[...] = weights
 
     def _add(self) -> None:
         block = self._block
@@ -90,7 +96,7 @@ class BlockOwn(Own):
     @property
     def weights(self) -> Array:  # type: ignore[override]
         """The model w."""
-        return self._block.weights[self._agent, : self._block.n_features]
+        return self._block.models(self._block.weights, self._agent)
 
     @property
     def information(self) -> Array:  # type: ignore[override]
@@ -103,19 +109,19 @@ class BlockOwn(Own):
     def moments(self) -> Array:  # type: ignore[override]
         """b = sum s z phi."""
         self._add()
-        return self._moments[0, : self._block.n_features]
+        return self._block.models(self._moments, 0)
 
     @property
-    def square(self) -> float:  # type: ignore[override]
+    def square(self) -> Numbers:  # type: ignore[override]
         """c = sum s z^2."""
         self._add()
-        return float(self._numbers[0])
+        return float(self._numbers[1]) if self._block.outputs == 1 else self._numbers[1:].copy()
 
     @property
     def count(self) -> float:  # type: ignore[override]
         """m, the number of labels."""
         self._add()
-        return float(self._numbers[1])
+        return float(self._numbers[0])
 
     def mark(self) -> None:
         """Samples from here on are "since"."""
@@ -147,10 +153,10 @@ class BlockOwn(Own):
         """All of it as arrays."""
         block, n = self._block, self._block.n_features
         lower = np.tril(block.spread[self._agent * block.size :][:n, :n])
-        since = np.zeros((0, n + 2))
+        since = np.zeros((0, n + 1 + block.outputs))
         if self._mark is not None:
             phi, squares = self._samples()
-            since = np.column_stack([phi[:, :n], squares[:, :2]])
+            since = np.column_stack([phi[:, :n], squares[:, 0], squares[:, 2:]])
         return {
             "weights": self.weights.copy(),
             "spread": lower + np.tril(lower, -1).T,
@@ -166,14 +172,15 @@ class BlockOwn(Own):
         """Take over what ``parts`` gave."""
         n, marked = self._block.n_features, int(parts["marked"])
         self._place(parts["spread"], parts["weights"])
-        self._information[:n, :n], self._moments[0, :n] = parts["own"], parts["moments"]
-        self._numbers[:] = float(parts["square"]), float(parts["count"])
+        self._information[:n, :n], self._moments[:, :n] = parts["own"], parts["moments"]
+        self._numbers[0], self._numbers[1:] = parts["count"], parts["square"]
         self._mark, self._before = None, []
         if marked >= 0:
             rows = parts["since"][:marked]
             phi = aligned(marked, n, np.float64)
             phi[:, :n] = rows[:, :n]
-            self._mark, self._before = 0, [(phi, np.column_stack([rows[:, n:], np.ones(marked)]))]
+            squares = np.column_stack([rows[:, n], np.ones(marked), rows[:, n + 1 :]])
+            self._mark, self._before = 0, [(phi, squares)]
 
 
 @final
@@ -185,7 +192,7 @@ class CompiledWaving(Waving):
     def make_nodes(self) -> list[Node]:
         """A node for each place, over the arrays of one block; what everybody knows they share."""
         rule, arithmetic, n = self.learner.rule(), CompiledArithmetic(), self.features.n_features
-        self._block, self._forgetting = Block(self.network.n_agents, n), rule.forgetting
+        self._block, self._forgetting = Block(self.network.n_agents, n, rule.outputs), rule.forgetting
         self._loss = steps.LOSSES[str(self.learner.loss.kernel)]
         common = Common.first(rule, arithmetic, n)
         return [
@@ -200,7 +207,8 @@ class CompiledWaving(Waving):
         samples = X[:n_rounds].reshape(n_rounds * n_agents, X.shape[2]).astype(self.dtype, copy=False)
         self._begin_block(samples, n_rounds, mapped)
         labels = np.ascontiguousarray(y[:n_rounds].astype(self.dtype, copy=False), dtype=np.float64)
-        record = _Record(n_rounds, n_agents, self._collective)
+        labels = labels.reshape(n_rounds, n_agents, -1)
+        record = _Record(labels.shape, y.shape[2:], self._collective)
         finished = ending = 0
         while finished < n_rounds and ending == endings.FINISHED:
             ending, finished, agent = self._stretch(labels, record, finished, n_rounds)
@@ -219,9 +227,13 @@ class CompiledWaving(Waving):
             phi[:, : block.n_features] = samples[:, : block.n_features]
         else:
             phi = map_features(self.features, samples.astype(np.float64))
-        block.phi, block.squares, block.now = phi, np.empty((len(phi), 3)), 0
+        block.phi, block.squares, block.now = phi, np.empty((len(phi), 2 + block.outputs)), 0
+        self._show_theta()
+
+    def _show_theta(self) -> None:
+        """Let the kernels see what everybody knows."""
         for agent, node in enumerate(self.nodes):
-            block.theta[agent, : block.n_features] = node.common.theta
+            self._block.models(self._block.theta, agent)[...] = node.common.theta
 
     def _end_block(self, finished: int) -> None:
         self._block.now = finished
@@ -249,7 +261,7 @@ class CompiledWaving(Waving):
             block.gain,
             largest,
             record.predictions,
-            block.squares.reshape(-1, n_agents, 3),
+            block.squares,
             record.found,
             record.scores,
         )
@@ -261,9 +273,8 @@ class CompiledWaving(Waving):
         block.now = stop
         if stop == first + ahead:
             record.spoken[stop - 1] = self.talk(self.round)
-            for agent, node in enumerate(self.nodes):
-                block.theta[agent, : block.n_features] = node.common.theta
-            if not wave_rounds.measure(block.weights, block.theta, block.gain, record.found, stop - 1):
+            self._show_theta()
+            if not wave_rounds.measure(block.weights, block.outputs, block.theta, block.gain, record.found, stop - 1):
                 self.round -= 1
                 return endings.DIVERGED, stop - 1, 0
         return status, stop, 0
@@ -278,16 +289,17 @@ class CompiledWaving(Waving):
 class _Record:
     """The columns of a chunk."""
 
-    def __init__(self, n_rounds: int, n_agents: int, collective: bool) -> None:
-        self.n_agents = n_agents
-        self.predictions, self.found = np.empty((n_rounds, n_agents)), np.empty((n_rounds, 3))
+    def __init__(self, shape: tuple[int, ...], outputs: tuple[int, ...], collective: bool) -> None:
+        n_rounds, n_agents, _ = shape
+        self.n_agents, self._outputs = n_agents, outputs
+        self.predictions, self.found = np.empty(shape), np.empty((n_rounds, 3))
         self.scores = np.empty((2, n_rounds, n_agents)) if collective else None
         self.spoken: dict[int, dict[str, Array]] = {}
 
     def columns(self, finished: int, dtype: np.dtype[Any]) -> dict[str, Array]:
         """All columns of the rounds that were finished."""
         columns = {
-            "predictions": self.predictions[:finished].astype(dtype, copy=False),
+            "predictions": self.predictions[:finished].reshape(finished, self.n_agents, *self._outputs).astype(dtype),
             "outside": np.zeros((finished, self.n_agents), dtype=np.int32),
             "consensus_error": self.found[:finished, 0].copy(),
             "energy": self.found[:finished, 1].copy(),

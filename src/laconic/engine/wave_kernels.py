@@ -138,9 +138,9 @@ def read_vector(bits, at, codes):
 
 
 @entry
-def write_body(rows, bits):
-    """A row a term, (sign, step, codes), then (lift or -1, step, codes) of the vector; returns where the bits end."""
-    at, n_terms = 0, rows.shape[0] - 1
+def write_body(rows, n_terms, bits):
+    """A row a term, (sign, step, codes), then (lift or -1, step, codes) a vector; returns where the bits end."""
+    at = 0
     for k in range(n_terms):
         bits[at], bits[at + 1] = 1, 1 if rows[k, 0] > 0 else 0
         at = write_byte(rows[k, 1], bits, at + 2)
@@ -149,12 +149,17 @@ def write_body(rows, bits):
     at += 1
     if rows[n_terms, 0] >= 0:
         at = write_byte(rows[n_terms, 0], bits, at)
-    return write_vector(rows[n_terms, 2:], bits, write_byte(rows[n_terms, 1], bits, at))
+    for k in range(n_terms, rows.shape[0]):
+        at = write_vector(rows[k, 2:], bits, write_byte(rows[k, 1], bits, at))
+    return at
 
 
 @entry
-def read_body(bits, lifted, rows):
-    """Read what ``write_body`` wrote: how many terms, or -1 if it is nothing of the kind, and where the bits end."""
+def read_body(bits, lifted, most, rows):
+    """Read what ``write_body`` wrote, of ``most`` terms at the most: how many there are, and where the bits end.
+
+    -1 terms if it is nothing of the kind. The vectors are as many as ``rows`` has beyond the terms.
+    """
     at = n_terms = 0
     while True:
         if at >= len(bits):
@@ -163,7 +168,7 @@ def read_body(bits, lifted, rows):
         at += 1
         if not more:
             break
-        if n_terms + 1 >= rows.shape[0] or at + 9 > len(bits):
+        if n_terms >= most or at + 9 > len(bits):
             return -1, 0
         rows[n_terms, 0] = 1 if bits[at] else -1
         rows[n_terms, 1] = read_byte(bits, at + 1)
@@ -171,14 +176,19 @@ def read_body(bits, lifted, rows):
         if at < 0:
             return -1, 0
         n_terms += 1
-    if at + (16 if lifted else 8) > len(bits):
-        return -1, 0
     if lifted:
+        if at + 8 > len(bits):
+            return -1, 0
         rows[n_terms, 0] = read_byte(bits, at)
         at += 8
-    rows[n_terms, 1] = read_byte(bits, at)
-    at = read_vector(bits, at + 8, rows[n_terms, 2:])
-    if at < 0 or len(bits) - at > 7:
+    for k in range(n_terms, n_terms + rows.shape[0] - most):
+        if at + 8 > len(bits):
+            return -1, 0
+        rows[k, 1] = read_byte(bits, at)
+        at = read_vector(bits, at + 8, rows[k, 2:])
+        if at < 0:
+            return -1, 0
+    if len(bits) - at > 7:
         return -1, 0
     for k in range(at, len(bits)):
         if bits[k]:

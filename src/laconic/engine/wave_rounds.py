@@ -4,6 +4,9 @@ A symmetric matrix of D features is kept as D rows, padded to whole vectors, of 
 diagonal are read and written: half the memory that passes. Tiles on the diagonal are whole, and stay symmetric to the
 bit since both halves are the same products. Every entry is a chain of fused operations in the order of the samples, so
 it has the same bits however samples are cut into blocks.
+
+Models of N agents with K outputs are N K rows, those of agent i from row i K on. Of every sample there is a row of
+squares: its weight, whether it has a label, and a target for each output.
 """
 
 from __future__ import annotations
@@ -63,10 +66,10 @@ def lower_spread(spread, at, size, gain):
 
 
 @jit
-def learn_row(spread, weights, agent, phi, row, weight, target, forgetting, gain):
+def learn_row(spread, weights, agent, phi, row, squares, forgetting, gain):
     """P / f; then g = P phi, n = 1 + s g.phi, w + s g (z - w.phi)/n, P - s g g'/n; nothing more where s = 0."""
-    size = weights.shape[1]
-    at = agent * size * size
+    size, outputs = weights.shape[1], squares.shape[1] - 2
+    at, weight = agent * size * size, squares[row, 0]
     if forgetting < 1.0:
         raised = splat(1.0 / forgetting)
         for j in range(size):
@@ -77,8 +80,10 @@ def learn_row(spread, weights, agent, phi, row, weight, target, forgetting, gain
         return
     gain_row(spread, at, phi, row, size, gain)
     scale = weight / (1.0 + weight * dot_row(gain, 0, phi, row * size, size))
-    error = target - dot_row(weights, agent * size, phi, row * size, size)
-    add_row(weights, agent * size, scale * error, gain, 0, size)
+    for k in range(outputs):
+        model = (agent * outputs + k) * size
+        error = squares[row, 2 + k] - dot_row(weights, model, phi, row * size, size)
+        add_row(weights, model, scale * error, gain, 0, size)
     root = splat(math.sqrt(scale))
     for k in range(0, size, _TILE):
         store(gain, k, root * load(gain, k))
@@ -101,25 +106,44 @@ def square_row(loss, prediction, label):
 
 
 @jit
-def measure_row(weights, theta, mean, found, t):
+def label_row(loss, predictions, labels, t, i, squares, row):
+    """A sample's row of squares; one of several outputs without a label leaves it without any."""
+    outputs = labels.shape[2]
+    if outputs == 1:
+        label = labels[t, i, 0]
+        weight, target = square_row(loss, predictions[t, i, 0], label)
+        squares[row, 0], squares[row, 1], squares[row, 2] = weight, 0.0 if math.isnan(label) else 1.0, target
+        return
+    whole = 1.0
+    for k in range(outputs):
+        if math.isnan(labels[t, i, k]):
+            whole = 0.0
+    squares[row, 0] = squares[row, 1] = whole
+    for k in range(outputs):
+        squares[row, 2 + k] = labels[t, i, k] if whole == 1.0 else 0.0
+
+
+@jit
+def measure_row(weights, outputs, theta, mean, found, t):
     """Distance of the models from their mean, their energy, and their distance from what everybody knows."""
-    n_agents, size = weights.shape
-    clear_row(mean, 0, size)
-    for i in range(n_agents):
-        add_row(mean, 0, 1.0 / n_agents, weights, i * size, size)
+    n_rows, size = weights.shape
     apart = energy = off = 0.0
-    for i in range(n_agents):
-        apart += distance_row(weights, i * size, mean, 0, size)
-        energy += dot_row(weights, i * size, weights, i * size, size)
-        off += distance_row(weights, i * size, theta, i * size, size)
+    for k in range(outputs):
+        clear_row(mean, 0, size)
+        for i in range(k, n_rows, outputs):
+            add_row(mean, 0, 1.0 / (n_rows // outputs), weights, i * size, size)
+        for i in range(k, n_rows, outputs):
+            apart += distance_row(weights, i * size, mean, 0, size)
+            energy += dot_row(weights, i * size, weights, i * size, size)
+            off += distance_row(weights, i * size, theta, i * size, size)
     found[t, 0], found[t, 1], found[t, 2] = math.sqrt(apart), energy, math.sqrt(off)
     return math.isfinite(energy)
 
 
 @entry
-def measure(weights, theta, mean, found, t):
+def measure(weights, outputs, theta, mean, found, t):
     """``measure_row`` for Python to call."""
-    return measure_row(weights, theta, mean, found, t)
+    return measure_row(weights, outputs, theta, mean, found, t)
 
 
 @entry
@@ -142,28 +166,28 @@ def quiet_rounds(
 ):
     """Rounds ``start`` to ``stop`` in which nobody speaks; returns how they ended and the row at which they did.
 
-    Row t N + i of ``phi`` belongs to agent i in round t. ``squares`` takes of every sample weight, target, and whether
-    there was a label; ``found`` the three distances of every round; ``scores`` the collective ones, or None.
+    Row t N + i of ``phi`` and ``squares`` belongs to agent i in round t; ``labels`` and ``predictions`` are (T, N, K).
+    ``found`` takes the three distances of every round; ``scores`` the collective ones, or None.
     """
-    n_agents, size = weights.shape
+    size, (_, n_agents, outputs) = weights.shape[1], labels.shape
     for t in range(start, stop):
         for i in range(n_agents):
             row = t * n_agents + i
-            predictions[t, i] = dot_row(weights, i * size, phi, row * size, size)
-            if not abs(predictions[t, i]) <= DIVERGENCE * largest[0]:
-                return DIVERGED, row
+            for k in range(outputs):
+                predictions[t, i, k] = dot_row(weights, (i * outputs + k) * size, phi, row * size, size)
+                if not abs(predictions[t, i, k]) <= DIVERGENCE * largest[0]:
+                    return DIVERGED, row
         for i in range(n_agents):
-            if not math.isnan(labels[t, i]):
-                largest[0] = max(largest[0], abs(labels[t, i]))
+            for k in range(outputs):
+                if not math.isnan(labels[t, i, k]):
+                    largest[0] = max(largest[0], abs(labels[t, i, k]))
         if scores is not None:
             score_round(phi, labels, t, loss, weights, scores)
         for i in range(n_agents):
             row = t * n_agents + i
-            weight, target = square_row(loss, predictions[t, i], labels[t, i])
-            squares[t, i, 0], squares[t, i, 1] = weight, target
-            squares[t, i, 2] = 0.0 if math.isnan(labels[t, i]) else 1.0
-            learn_row(spread, weights, i, phi, row, weight, target, forgetting, gain)
-        if not measure_row(weights, theta, gain, found, t):
+            label_row(loss, predictions, labels, t, i, squares, row)
+            learn_row(spread, weights, i, phi, row, squares, forgetting, gain)
+        if not measure_row(weights, outputs, theta, gain, found, t):
             return DIVERGED, t * n_agents
     return FINISHED, stop * n_agents
 
@@ -171,17 +195,18 @@ def quiet_rounds(
 @jit
 def score_round(phi, labels, t, loss, weights, scores):
     """Every agent's model on every agent's sample of round t: mean squared error and mean loss for each model."""
-    n_agents, size = weights.shape
+    size, (_, n_agents, outputs) = weights.shape[1], labels.shape
     for i in range(n_agents):
         square = total = 0.0
         scored = 0
         for j in range(n_agents):
-            label = labels[t, j]
-            if not math.isnan(label):
-                margin = dot_row(weights, i * size, phi, (t * n_agents + j) * size, size)
-                square += (margin - label) ** 2
-                total += value_of(loss, margin, label)
-                scored += 1
+            for k in range(outputs):
+                label = labels[t, j, k]
+                if not math.isnan(label):
+                    margin = dot_row(weights, (i * outputs + k) * size, phi, (t * n_agents + j) * size, size)
+                    square += (margin - label) ** 2
+                    total += value_of(loss, margin, label)
+                    scored += 1
         scores[0, t, i] = square / scored if scored else np.nan
         scores[1, t, i] = total / scored if scored else np.nan
 
@@ -190,28 +215,29 @@ def score_round(phi, labels, t, loss, weights, scores):
 def replay(spread, weights, agent, phi, squares, forgetting, gain):
     """Learn samples again, in their order, from a model that a wave brought."""
     for row in range(phi.shape[0]):
-        learn_row(spread, weights, agent, phi, row, squares[row, 0], squares[row, 1], forgetting, gain)
+        learn_row(spread, weights, agent, phi, row, squares, forgetting, gain)
 
 
 @entry
 def add_samples(information, moments, numbers, phi, first, step, stop, squares, forgetting, scaled):
     """A, b, c, m of samples ``first``, ``first`` + ``step``, .. of ``phi``; A is whole when it returns.
 
-    ``numbers`` are c and m; ``scaled`` is room for some rows. With f < 1 all that came before shrinks by f each time.
+    ``numbers`` are m and each output's c; ``scaled`` is room for some rows. With f < 1 all that came before shrinks by
+    f each time.
     """
-    size = information.shape[1]
+    size, outputs = information.shape[1], moments.shape[0]
     while first < stop:
         n = 0
         while n < scaled.shape[0] and first < stop:
-            weight, target = squares[first, 0], squares[first, 1]
+            weight = squares[first, 0]
             if forgetting < 1.0:
-                numbers[0] *= forgetting
-                numbers[1] *= forgetting
-                for k in range(size):
-                    moments[0, k] *= forgetting
-            numbers[0] += weight * target * target
-            numbers[1] += squares[first, 2]
-            add_row(moments, 0, weight * target, phi, first * size, size)
+                numbers *= forgetting
+                moments *= forgetting
+            numbers[0] += squares[first, 1]
+            for k in range(outputs):
+                target = squares[first, 2 + k]
+                numbers[1 + k] += weight * target * target
+                add_row(moments, k * size, weight * target, phi, first * size, size)
             root = splat(math.sqrt(weight))
             for k in range(0, size, _TILE):
                 store(scaled, n * size + k, root * load(phi, first * size + k))

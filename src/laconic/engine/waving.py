@@ -81,7 +81,7 @@ class Waving:
         return np.array([node.weights for node in self.nodes])
 
     def advance(self, X: Array, y: Array, mapped: bool = False) -> Chunk:
-        """Run the rounds of ``X`` (T, N, d), or of features (T, N, 2L) if ``mapped``, with labels ``y`` (T, N)."""
+        """Run the rounds of ``X`` (T, N, d), or of features (T, N, 2L) if ``mapped``, with labels ``y`` (T, N[, K])."""
         columns: dict[str, list[Any]] = {}
         ending, agent, finished = None, 0, 0
         samples, labels = (array.astype(self.dtype, copy=False).astype(np.float64) for array in (X, y))
@@ -105,16 +105,16 @@ class Waving:
     def _round(self, phi: Array, label: Array) -> tuple[dict[str, Any] | None, int]:
         """One round: what there is to record, or None and the agent whose prediction left all bounds."""
         before = self._weights()
-        predictions = (before * phi).sum(axis=1)
-        beyond = ~(np.abs(predictions) <= DIVERGENCE * self._largest)
+        predictions = (before * (phi if before.ndim == 2 else phi[:, None])).sum(axis=-1)
+        beyond = ~(np.abs(predictions) <= DIVERGENCE * self._largest).reshape(len(phi), -1).all(axis=1)
         if beyond.any():
             return None, int(np.argmax(beyond))
-        self._largest = float(np.nanmax([self._largest, *np.abs(label)]))
+        self._largest = float(np.nanmax([self._largest, *np.abs(label).ravel()]))
         row: dict[str, Any] = {}
         if self._collective:
             row |= score_collectively(self.learner, before, phi, label)
-        for node, features, y in zip(self.nodes, phi, label.tolist(), strict=True):
-            node.learn(features, y)
+        for node, features, y in zip(self.nodes, phi, label, strict=True):
+            node.learn(features, y if y.ndim else float(y))
         self.round += 1
         row |= self.talk(self.round)
         weights = self._weights()
@@ -147,7 +147,7 @@ def score_collectively(learner: Learner, weights: Array, phi: Array, label: Arra
     if not scored.any():
         nothing = np.full(len(label), np.nan)
         return {"collective_square": nothing, "collective_loss": nothing}
-    margins = (weights @ phi.T)[:, scored]
+    margins = np.moveaxis(weights @ phi.T, -1, 1)[:, scored]
     return {
         "collective_square": ((margins - label[scored]) ** 2).mean(axis=1),
         "collective_loss": learner.loss.value(margins, label[scored]).mean(axis=1),

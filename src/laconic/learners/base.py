@@ -111,6 +111,8 @@ class Learner(ABC):
     grid: ClassVar[Mapping[str, tuple[float, ...]]] = {}
     #: Arguments with which it computes something else than by default: the battery of checks tries each of them.
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
+    #: How many labels a sample has: labels are (T, N), and (T, N, K) for a learner whose K is not 1.
+    outputs: int = 1
 
     def __init_subclass__(cls, **options: Any) -> None:
         """A learner that steps in its own way is not what the kernel of its base computes."""
@@ -249,5 +251,5 @@ def tempered(slope: Array, sample: Sample) -> Array:
 
 def row_dot(a: Array, b: Array) -> Array:
     """Inner product of each row of ``a`` with that row of ``b``."""
-    product: Array = (a * b).sum(axis=1)
+    product: Array = (a * b).sum(axis=-1)
     return product

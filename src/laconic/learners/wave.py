@@ -55,6 +55,10 @@ class WaveRLS(Learner):
         How much a sample's weight shrinks with each round; 1 forgets nothing.
     loss : str or Loss
         "squared", or another, of which every sample contributes a square that touches it where the prediction was.
+    outputs : int
+        K labels a sample, as of K classes: y is (T, N, K), predictions too, and models are (N, K, D). All outputs share
+        the matrices, which are most of the work and of the bits; each of them adds a vector to a message. The loss is
+        the squared one then, and a sample of which one label is missing is not learned from.
 
     Examples
     --------
@@ -66,6 +70,14 @@ class WaveRLS(Learner):
     >>> dense = lc.simulate(lc.ODKLA(), features, lc.Network.ring(5), X, y)
     >>> bool(trace.mse()[-1] < 0.2 * dense.mse()[-1] and trace.bits.sum() < 0.05 * dense.bits.sum())
     True
+
+    Three classes, a score each: +1 where a sample is of the class, -1 where it is not.
+
+    >>> classes = np.digitize(y, [0.0, 0.3])
+    >>> scores = np.where(classes[..., None] == np.arange(3), 1.0, -1.0)
+    >>> trace = lc.simulate(lc.WaveRLS(outputs=3), features, lc.Network.ring(5), X, scores)
+    >>> trace.predictions.shape, bool(trace.error_rate()[-1] < 0.15)
+    ((300, 5, 3), True)
     """
 
     name = "WaveRLS"
@@ -83,6 +95,7 @@ class WaveRLS(Learner):
         most: int = 40,
         forgetting: float = 1.0,
         loss: str | losses.Loss = "squared",
+        outputs: int = 1,
     ) -> None:
         super().__init__(regularization=0.0, loss=loss, channel=None)
         self.ridge = _validate.number("ridge", ridge, above=0)
@@ -96,6 +109,9 @@ class WaveRLS(Learner):
         self.forgetting = _validate.number("forgetting", forgetting, above=0)
         if self.forgetting > 1:
             raise ArgumentError("forgetting", f"must be at most 1, got {_validate.shown(forgetting)}.")
+        self.outputs = _validate.integer("outputs", outputs, least=1)
+        if self.outputs > 1 and self.loss.name != "squared":
+            raise ArgumentError("outputs", f"must be 1 for the {self.loss.name} loss, got {self.outputs}.")
 
     @classmethod
     def frugal(cls, **changes: float) -> Self:
@@ -128,14 +144,13 @@ class WaveRLS(Learner):
     def init(self, n_agents: int, n_features: int) -> WaveState:
         """P = I/ridge, w = 0."""
         spread = np.repeat(np.eye(n_features)[None] / self.ridge, n_agents, axis=0)
-        return WaveState(np.zeros((n_agents, n_features)), spread)
+        return WaveState(np.zeros((n_agents, *self.rule().models(n_features))), spread)
 
     def step(self, state: WaveState, sample: Sample, heard: Heard) -> tuple[WaveState, dict[str, Array]]:
         """What an agent does in a round without a wave: P/f, then recursive least squares with the new sample."""
-        prediction = row_dot(state.weights, sample.phi)
+        phi = sample.phi if self.outputs == 1 else sample.phi[:, None]
         weights, spread = state.weights.copy(), state.spread / self.forgetting
-        squares = np.column_stack(square_of(self.loss, prediction, sample.label))
-        for i, (weight, target) in enumerate(squares.tolist()):
-            if weight > 0:
-                spread[i], weights[i] = recursive_step(spread[i], weights[i], sample.phi[i], weight, target)
-        return WaveState(weights, spread), {"weight": squares[:, 0]}
+        weight, target = square_of(self.loss, row_dot(weights, phi), sample.label)
+        for i in np.flatnonzero(weight > 0):
+            spread[i], weights[i] = recursive_step(spread[i], weights[i], sample.phi[i], float(weight[i]), target[i])
+        return WaveState(weights, spread), {"weight": weight}

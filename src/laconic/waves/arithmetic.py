@@ -6,12 +6,13 @@ keeps the order of each entry gives the same bits: ``laconic.engine.wave_kernels
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from laconic._validate import Array
 from laconic.waves.message import Said, Term, decode, encode, on_grid
+from laconic.waves.rule import Numbers
 from laconic.waves.terms import describe
 
 
@@ -55,6 +56,14 @@ class Arithmetic:
             total += term.sign * (column[:, None] * column[None, :])
         return base + total / n
 
+    def spread_each(self, lower: Array, step: int | Array, codes: Array) -> Array:
+        """``spread`` of a vector, or of the vector of each output."""
+        return _each(self.spread, lower, step, codes)
+
+    def back_each(self, lower: Array, step: int | Array, codes: Array) -> Array:
+        """``back`` of a vector, or of the vector of each output."""
+        return _each(self.back, lower, step, codes)
+
     def back(self, lower: Array, step: int, codes: Array) -> Array:
         """L'^-1 (k s), from the last entry to the first."""
         solution = codes.astype(np.float64) * on_grid(step)
@@ -63,18 +72,20 @@ class Arithmetic:
             solution[:j] -= lower[j, :j] * solution[j]
         return solution
 
-    def square(self, step: int, codes: Array) -> float:
-        """|k s|^2, from the first entry to the last."""
-        scaled = codes.astype(np.float64) * on_grid(step)
+    def square(self, step: int | Array, codes: Array) -> Numbers:
+        """|k s|^2, from the first entry to the last; of the vector of each output."""
+        if codes.ndim > 1:
+            return np.array([self.square(*pair) for pair in zip(np.asarray(step).tolist(), codes, strict=True)])
+        scaled = codes.astype(np.float64) * on_grid(int(step))
         return float(np.add.accumulate(scaled * scaled)[-1])
 
     def encode(self, said: Said) -> tuple[bytes, int]:
         """A message as bytes, and its length in bits."""
         return encode(said)
 
-    def decode(self, data: bytes, n_features: int, *, down: bool) -> tuple[Said, int]:
+    def decode(self, data: bytes, n_features: int, *, down: bool, outputs: int = 1) -> tuple[Said, int]:
         """What a message says, and its length in bits; ValueError if it is none."""
-        return decode(data, n_features, down=down)
+        return decode(data, n_features, down=down, outputs=outputs)
 
     # What a sender alone decides: any method is right. ------------------------------------------------------------
 
@@ -85,8 +96,14 @@ class Arithmetic:
         return 0.5 * (whole + whole.T)
 
     def forward(self, lower: Array, vector: Array) -> Array:
-        """L^-1 x."""
-        return np.linalg.solve(lower, vector)
+        """L^-1 x, of a vector or of each row."""
+        return np.linalg.solve(lower, vector.T).T
+
+    def solved(self, lower: Array, whitened: Array, vector: Array) -> Array:
+        """L'^-1 W^-1 L^-1 x, of a vector or of each row: what is asked of W is solved, its eigenvalues at least 1/2."""
+        values, basis = np.linalg.eigh(whitened)
+        turned = (self.forward(lower, vector) @ basis) / np.maximum(values, 0.5)
+        return np.linalg.solve(lower.T, basis @ turned.T).T
 
     def inverse(self, lower: Array) -> Array:
         """(L L')^-1, symmetric to the bit."""
@@ -110,3 +127,9 @@ class Arithmetic:
         """The least eigenvalue, and its eigenvector."""
         values, vectors = np.linalg.eigh(symmetric)
         return float(values[0]), vectors[:, 0]
+
+
+def _each(solve: Callable[[Array, int, Array], Array], lower: Array, step: int | Array, codes: Array) -> Array:
+    if codes.ndim == 1:
+        return solve(lower, int(step), codes)
+    return np.array([solve(lower, s, k) for s, k in zip(np.asarray(step).tolist(), codes, strict=True)])

@@ -1,4 +1,4 @@
-"""What everybody knows, equal to the bit: C, theta, the last step d, and e; made of what came down, of nothing else."""
+"""What everybody knows, equal to the bit: C, theta, the last step d, e, and how thin; made of what came down alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from laconic._validate import Array
 from laconic.waves.arithmetic import Arithmetic
 from laconic.waves.message import Said, Term, on_grid
-from laconic.waves.rule import Rule
+from laconic.waves.rule import Numbers, Rule
 
 
 class Following(NamedTuple):
@@ -31,17 +31,26 @@ class Common:
     ----------
     information : array (D, D)
         C, the mean information of a sample.
-    theta, step : array (D,)
+    theta, step : array (D,), or (K, D) for several outputs
         The common model, and its last change d.
-    energy : float
+    energy : float, or array (K,)
         e = |k s|^2 / n of that change.
+    thin : float
+        By how much less than floor n + ridge is added to the diagonal: a power of two, at most 1.
     """
 
     def __init__(
-        self, rule: Rule, arithmetic: Arithmetic, information: Array, theta: Array, step: Array, energy: float
+        self,
+        rule: Rule,
+        arithmetic: Arithmetic,
+        information: Array,
+        theta: Array,
+        step: Array,
+        energy: Numbers,
+        thin: float,
     ) -> None:
         self.rule, self.arithmetic = rule, arithmetic
-        self.information, self.theta, self.step, self.energy = information, theta, step, energy
+        self.information, self.theta, self.step, self.energy, self.thin = information, theta, step, energy, thin
         self._whiteners: dict[float, tuple[Array, bool]] = {}
         self._inverses: dict[float, Array] = {}
         self._following: dict[bytes, Following] = {}
@@ -49,13 +58,24 @@ class Common:
     @classmethod
     def first(cls, rule: Rule, arithmetic: Arithmetic, n_features: int) -> Common:
         """All zero."""
-        nothing = np.zeros(n_features)
-        return cls(rule, arithmetic, np.zeros((n_features, n_features)), nothing, nothing, 0.0)
+        nothing = np.zeros(rule.models(n_features))
+        energy = 0.0 if rule.outputs == 1 else np.zeros(rule.outputs)
+        return cls(rule, arithmetic, np.zeros((n_features, n_features)), nothing, nothing, energy, 1.0)
+
+    def thick(self, n: float) -> float:
+        """What is added to the diagonal of n samples' information: thin (floor n + ridge)."""
+        return self.thin * self.rule.thick(n)
+
+    def thinned(self, thin: float) -> Common:
+        """The same, with another ``thin``."""
+        if thin == self.thin:
+            return self
+        return Common(self.rule, self.arithmetic, self.information, self.theta, self.step, self.energy, thin)
 
     def whitener(self, n: float) -> tuple[Array, bool]:
         """chol(n C + thick(n) I, thick(n)), and whether a pivot was raised."""
         if n not in self._whiteners:
-            thick = self.rule.thick(n)
+            thick = self.thick(n)
             thickened = self.arithmetic.thickened(self.information, n, thick)
             self._whiteners[n] = self.arithmetic.cholesky(thickened, thick)
         return self._whiteners[n]
@@ -77,21 +97,22 @@ class Common:
         if lift is not None:
             information = information.copy()
             information[np.diag_indices_from(information)] += on_grid(lift)
-        return Common(self.rule, self.arithmetic, information, self.theta, self.step, self.energy)
+        return Common(self.rule, self.arithmetic, information, self.theta, self.step, self.energy, self.thin)
 
-    def moved(self, n: float, step: int, codes: Array) -> Common:
+    def moved(self, n: float, step: int | Array, codes: Array) -> Common:
         """d = L'^-1 k s; theta + d; e = |k s|^2 / n."""
-        change = self.arithmetic.back(self.whitener(n)[0], step, codes)
-        energy = self.arithmetic.square(step, codes) / n if n > 0 else 0.0
-        made = Common(self.rule, self.arithmetic, self.information, self.theta + change, change, energy)
+        change = self.arithmetic.back_each(self.whitener(n)[0], step, codes)
+        energy = self.arithmetic.square(step, codes) / n if n > 0 else 0.0 * self.energy
+        made = Common(self.rule, self.arithmetic, self.information, self.theta + change, change, energy, self.thin)
         made._whiteners, made._inverses = self._whiteners, self._inverses
         return made
 
     def after(self, data: bytes) -> Following:
         """What a message down says, and the common state after it; ValueError if it is none."""
         if data not in self._following:
-            said, bits = self.arithmetic.decode(data, len(self.theta), down=True)
-            made = self.revised(said.n, said.terms, said.lift).moved(said.n, said.step, said.codes)
+            said, bits = self.arithmetic.decode(data, len(self.information), down=True, outputs=self.rule.outputs)
+            thinned = self.thinned(self.thin if said.thin is None else said.thin)
+            made = thinned.revised(said.n, said.terms, said.lift).moved(said.n, said.step, said.codes)
             self._following = {data: Following(said, bits, made)}
         return self._following[data]
 
@@ -107,4 +128,5 @@ class Common:
             "theta": self.theta,
             "step": self.step,
             "energy": np.array(self.energy),
+            "thin": np.array(self.thin),
         }

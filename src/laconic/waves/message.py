@@ -1,9 +1,10 @@
 """What a wave says, as bytes.
 
-    wave 15 | flag 1 | n 32 (float32) | q 16 | v 16 (bfloat16)
-    each term: 1 | sign 1 | step 8 | order 3, codes        then 0
+    wave 15 | flag 1 | n 32 (float32)
+    up, of each output: q 16 | v 16 | pull 16 | sway 16      down: thin 16      (all bfloat16)
+    each term: 1 | sign 1 | step 8 | order 3, codes         then 0
     where a message comes down with its flag up: lift 8
-    step 8 | order 3, codes                                 the vector
+    of each output: step 8 | order 3, codes                  its vector
 
 A step is a byte j that stands for 2^((j-128)/4). Sizes are counted in bits; the last byte is filled with zeros.
 """
@@ -12,17 +13,18 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from laconic._validate import Array
 from laconic.waves.codes import Reader, Writer
+from laconic.waves.rule import Numbers
 
 SWEEP = 0  # the wave number of a sweep; waves count from 1
 _WAVES = 2**15 - 1
 _FOURTHS = (1.0, 1.189207115002721, 1.4142135623730951, 1.681792830507429)  # 2^(k/4)
-HEADER_BYTES = 10
 MOST_TERMS = 4096
 _LARGEST = 3e38  # that a float32 can hold
 
@@ -39,17 +41,22 @@ class Said(NamedTuple):
     """The content of a message, up, down or of a sweep.
 
     ``flag`` says of a message up that it builds on the information before the newest, of one down that it lifts.
+    ``thin`` is None but in messages down, which say nothing of ``q``, ``v``, ``pull`` and ``sway``. Of several outputs
+    these are arrays (K,), as is ``step``, and ``codes`` are (K, D).
     """
 
     wave: int
     flag: bool
     n: float
-    q: float
-    v: float
+    q: Numbers
+    v: Numbers
     terms: tuple[Term, ...]
-    step: int
+    step: int | Array
     codes: Array
     lift: int | None = None
+    pull: Numbers = 0.0
+    sway: Numbers = 0.0
+    thin: float | None = None
 
 
 def grid(size: float) -> int:
@@ -75,9 +82,10 @@ def on_grid(step: int) -> float:
 
 
 def bfloat16(value: float) -> int:
-    """The upper half of the float32 of a number that is at least 0, rounded to the nearest, to the even one of two."""
-    (bits,) = struct.unpack(">I", struct.pack(">f", min(value, _LARGEST)))
-    return min(0x7F7F, int(bits + 0x7FFF + (bits >> 16 & 1)) >> 16)
+    """The upper half of the float32 of a number, rounded to the nearest, to the even one of two."""
+    (bits,) = struct.unpack(">I", struct.pack(">f", max(-_LARGEST, min(value, _LARGEST))))
+    size = bits & 0x7FFFFFFF
+    return int(bits >> 31) << 15 | min(0x7F7F, int(size + 0x7FFF + (size >> 16 & 1)) >> 16)
 
 
 def from_bfloat16(bits: int) -> float:
@@ -85,9 +93,11 @@ def from_bfloat16(bits: int) -> float:
     return float(struct.unpack(">f", struct.pack(">I", bits << 16))[0])
 
 
-def brief(value: float) -> float:
-    """What is left of a number that travels as a bfloat16."""
-    return from_bfloat16(bfloat16(value))
+def brief(value: Numbers) -> Numbers:
+    """What is left of a number that travels as a bfloat16, or of several."""
+    if isinstance(value, np.ndarray) and value.ndim:
+        return np.array([from_bfloat16(bfloat16(number)) for number in value.tolist()])
+    return from_bfloat16(bfloat16(float(value)))
 
 
 def numbered(wave: int) -> int:
@@ -103,20 +113,36 @@ def wave_of(data: bytes) -> int:
 
 
 def header(said: Said) -> bytes:
-    """The first 80 bits."""
-    first = said.wave << 1 | said.flag
-    return struct.pack(">HfHH", first, min(said.n, _LARGEST), bfloat16(said.q), bfloat16(said.v))
+    """What comes before the terms, in whole bytes."""
+    first = struct.pack(">Hf", said.wave << 1 | said.flag, min(said.n, _LARGEST))
+    if said.thin is not None:
+        return first + struct.pack(">H", bfloat16(said.thin))
+    columns = np.column_stack([said.q, said.v, said.pull, said.sway]).tolist()
+    return first + b"".join(struct.pack(">4H", *map(bfloat16, row)) for row in columns)
 
 
-def from_header(data: bytes) -> Said:
-    """What the first 80 bits say; the rest is empty. ValueError if they are no header."""
-    if len(data) < HEADER_BYTES:
+def header_bytes(down: bool, outputs: int) -> int:
+    """The length of that."""
+    return 8 if down else 6 + 8 * outputs
+
+
+def from_header(data: bytes, down: bool, outputs: int) -> Said:
+    """What a header says; the rest is empty. ValueError if it is none."""
+    length = header_bytes(down, outputs)
+    if len(data) < length:
         raise ValueError("the message ends too early")
-    wave, n, q, v = struct.unpack(">HfHH", data[:HEADER_BYTES])
-    said = Said(wave >> 1, bool(wave & 1), n, from_bfloat16(q), from_bfloat16(v), (), 0, np.zeros(0, dtype=np.int64))
-    if not all(math.isfinite(number) and number >= 0 for number in said[2:5]):
+    wave, n = struct.unpack(">Hf", data[:6])
+    numbers = [from_bfloat16(bits) for bits in struct.unpack(f">{length // 2 - 3}H", data[6:length])]
+    said = Said(wave >> 1, bool(wave & 1), n, 0.0, 0.0, (), 0, np.zeros(0, dtype=np.int64))
+    sizes = [n, *numbers] if down else [n, *numbers[::4], *numbers[1::4], *numbers[3::4]]
+    if not all(map(math.isfinite, [n, *numbers])) or min(sizes) < 0:
         raise ValueError("the message's numbers are not finite, or negative")
-    return said
+    if down:
+        if not 0 < numbers[0] <= 1:
+            raise ValueError("the message thins by more than all, or thickens")
+        return said._replace(thin=numbers[0])
+    q, v, pull, sway = numbers if outputs == 1 else np.array(numbers).reshape(outputs, 4).T.copy()
+    return said._replace(q=q, v=v, pull=pull, sway=sway)
 
 
 def encode(said: Said) -> tuple[bytes, int]:
@@ -130,15 +156,18 @@ def encode(said: Said) -> tuple[bytes, int]:
     writer.number(0, 1)
     if said.lift is not None:
         writer.number(said.lift, 8)
-    writer.number(said.step, 8)
-    writer.vector(said.codes)
+    for step, codes in vectors(said):
+        writer.number(step, 8)
+        writer.vector(codes)
     body, bits = writer.data()
-    return header(said) + body, 8 * HEADER_BYTES + bits
+    first = header(said)
+    return first + body, 8 * len(first) + bits
 
 
-def decode(data: bytes, n_features: int, *, down: bool) -> tuple[Said, int]:
+def decode(data: bytes, n_features: int, *, down: bool, outputs: int = 1) -> tuple[Said, int]:
     """What ``encode`` was told, and the length in bits; ValueError for anything else."""
-    said, reader = from_header(data), Reader(data[HEADER_BYTES:])
+    said, first = from_header(data, down, outputs), header_bytes(down, outputs)
+    reader = Reader(data[first:])
     terms: list[Term] = []
     while reader.number(1):
         if len(terms) == MOST_TERMS:
@@ -146,7 +175,26 @@ def decode(data: bytes, n_features: int, *, down: bool) -> tuple[Said, int]:
         sign = 1 if reader.number(1) else -1
         terms.append(Term(sign, reader.number(8), reader.vector(n_features)))
     lift = reader.number(8) if down and said.flag else None
-    step = reader.number(8)
-    codes = reader.vector(n_features)
-    bits = 8 * HEADER_BYTES + reader.finish()
-    return said._replace(terms=tuple(terms), step=step, codes=codes, lift=lift), bits
+    found = [(reader.number(8), reader.vector(n_features)) for _ in range(outputs)]
+    bits = 8 * first + reader.finish()
+    return with_vectors(said, terms, lift, found), bits
+
+
+def vectors(said: Said) -> list[tuple[int, Array]]:
+    """Step and codes of each output's vector."""
+    if said.codes.ndim == 1:
+        return [(int(said.step), said.codes)]
+    return list(zip(np.asarray(said.step).tolist(), said.codes, strict=True))
+
+
+def with_vectors(said: Said, terms: Sequence[Term], lift: int | None, found: Sequence[tuple[int, Array]]) -> Said:
+    """What is said, with what comes after the header."""
+    step, codes = found[0]
+    if len(found) > 1:
+        return said._replace(
+            terms=tuple(terms),
+            lift=lift,
+            step=np.array([step for step, _ in found]),
+            codes=np.array([codes for _, codes in found]),
+        )
+    return said._replace(terms=tuple(terms), lift=lift, step=step, codes=codes)

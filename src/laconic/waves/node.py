@@ -16,8 +16,8 @@ from laconic.waves.common import Common, Following
 from laconic.waves.describing import describe_change, lift_low
 from laconic.waves.message import SWEEP, Said, brief, numbered, wave_of
 from laconic.waves.own import Own
-from laconic.waves.rule import SWEEP_HEIGHT, Rule
-from laconic.waves.terms import quantized
+from laconic.waves.rule import SWEEP_HEIGHT, Numbers, Rule
+from laconic.waves.terms import quantized_each
 from laconic.waves.tree import Place
 
 _LEAST_SQUARE = 1e-12
@@ -47,11 +47,13 @@ class Link(NamedTuple):
 
 
 class Told(NamedTuple):
-    """The rest of a message up, good for one wave: R, q, v."""
+    """The rest of a message up, good for one wave: R, q, v; pull and sway."""
 
     moments: Array
-    square: float
-    bend: float
+    square: Numbers
+    bend: Numbers
+    pull: Numbers = 0.0
+    sway: Numbers = 0.0
 
 
 class Above(NamedTuple):
@@ -60,17 +62,27 @@ class Above(NamedTuple):
     n: float
     information: Array
     moments: Array
-    square: float
+    square: Numbers
 
 
 class Sum(NamedTuple):
-    """An agent's own data and its subtree's: n, S, r, q, v."""
+    """An agent's own data and its subtree's: n, S, r, q, v; and pull and sway of samples that theta has not seen."""
 
     n: float
     information: Array
     moments: Array
-    square: float
-    bend: float
+    square: Numbers
+    bend: Numbers
+    pull: Numbers = 0.0
+    sway: Numbers = 0.0
+
+
+class Probe(NamedTuple):
+    """A direction u in which fresh samples are measured, and pull and sway of those that came before them."""
+
+    direction: Array
+    pull: Numbers
+    sway: Numbers
 
 
 class Node:
@@ -93,14 +105,21 @@ class Node:
         The messages down that it has applied, verbatim, that of wave 1 first: for children that missed them.
     confirmed : dict
         Up to which wave each child is known to have them.
-    trust : float
+    trust : float, or array (K,)
         Of the root: how much more a step is damped than the information alone would ask for.
+    asked : float
+        Of the root: how clearly fresh samples have asked for less on the diagonal, in deviations.
+    probe : Probe or None
+        What tells fresh samples from those that the common model has seen.
     """
 
     def __init__(self, rule: Rule, place: Place, own: Own, common: Common) -> None:
         self.rule, self.place, self.own, self.common = rule, place, own, common
-        self.arithmetic, self.n_features = common.arithmetic, len(common.theta)
-        self.wave, self.start, self.trust = 1, rule.first, 1.0
+        self.arithmetic, self.n_features = common.arithmetic, len(common.information)
+        self.wave, self.start = 1, rule.first
+        self.trust: Numbers = 1.0 if rule.outputs == 1 else np.ones(rule.outputs)
+        self.asked = 0.0
+        self.probe: Probe | None = None
         self.adopted = 0
         self.link: Link | None = None
         self.links: dict[int, Link] = {}
@@ -119,7 +138,7 @@ class Node:
         """The model w that predicts."""
         return self.own.weights
 
-    def learn(self, phi: Array, label: float) -> float:
+    def learn(self, phi: Array, label: Numbers) -> Numbers:
         """A round's sample: returns the prediction that was made before learning from it."""
         return self.own.learn(phi, label)
 
@@ -135,14 +154,18 @@ class Node:
             raise ValueError(f"agent {self.place.agent} has no neighbour {sender} in the tree")
         wave = wave_of(data)
         if down and wave == SWEEP:
-            return self._hear_sweep(self.arithmetic.decode(data, self.n_features, down=False)[0])
+            return self._hear_sweep(self._read(data))
         if down:
             return self.catch_up([data])
         if wave != numbered(self.wave):
             return False
         if sender not in self.heard:  # or it says again what was not acknowledged
-            self._hear_up(sender, self.arithmetic.decode(data, self.n_features, down=False)[0])
+            self._hear_up(sender, self._read(data))
         return True
+
+    def _read(self, data: bytes) -> Said:
+        """What a message up, or of a sweep, says."""
+        return self.arithmetic.decode(data, self.n_features, down=False, outputs=self.rule.outputs)[0]
 
     def catch_up(self, entries: Sequence[bytes]) -> bool:
         """Apply messages down, one or several that were missed, in their order; False if they are not the next ones.
@@ -160,7 +183,7 @@ class Node:
             n, last = said.n, Message(self.place.children, data, bits, len(said.terms), self.wave, self.start)
             self._advance(common, data)
         if last is not None:
-            self.own.adopt(common.inverse(n), common.theta)
+            self._adopt(n)
             self.relay = last if self.place.children else None
         return True
 
@@ -188,9 +211,9 @@ class Node:
         base = self.common.information if link is None else link.information
         lower, _ = self.common.whitener(self.carried if carried is None else carried)
         information = self.arithmetic.raised(base, lower, said.terms, said.n)
-        moments = self.arithmetic.spread(lower, said.step, said.codes)
+        moments = self.arithmetic.spread_each(lower, said.step, said.codes)
         number = 0 if link is None else link.number
-        return Link(information, said.n, number + 1), Told(moments, said.q, said.v)
+        return Link(information, said.n, number + 1), Told(moments, said.q, said.v, said.pull, said.sway)
 
     def _hear_sweep(self, said: Said) -> bool:
         if self.wave > 1 or self.adopted:
@@ -198,7 +221,7 @@ class Node:
         lower, _ = self.common.whitener(self.carried)
         nothing = np.zeros((self.n_features, self.n_features))
         mean = self.arithmetic.raised(nothing, lower, said.terms, said.n)
-        moments = self.arithmetic.spread(lower, said.step, said.codes)
+        moments = self.arithmetic.spread_each(lower, said.step, said.codes)
         self.above = Above(said.n, said.n * mean, moments, said.q)
         self._fuse()
         return True
@@ -229,22 +252,37 @@ class Node:
         return self._carried[1]
 
     def gather(self) -> Sum:
-        """Step 1 of *Up*: own data, and of the children all for n and S, those heard in this wave for r, q and v."""
+        """Step 1 of *Up*: own data, and of the children all for n and S, those heard in this wave for the rest."""
         own, theta, d = self.own, self.common.theta, self.common.step
         n, S = own.count, own.information.copy()
         for child in self.place.children:
             if child in self.links:
                 n += self.links[child].n
                 S += self.links[child].n * self.links[child].information
-        at_theta = own.information @ theta
+        at_theta = theta @ own.information
         r = own.moments - at_theta
-        q = max(_LEAST_SQUARE, own.square - 2 * float(own.moments @ theta) + float(theta @ at_theta))
-        v = max(0.0, float(d @ own.information @ d))
+        q = np.maximum(_LEAST_SQUARE, own.square - 2 * dots(own.moments, theta) + dots(at_theta, theta))
+        v = np.maximum(0.0, dots(d @ own.information, d))
+        pull, sway = self._fresh()
         for child in self.place.children:
             if child in self.heard:
-                r = r + self.heard[child].moments
-                q, v = q + self.heard[child].square, v + self.heard[child].bend
-        return Sum(float(np.float32(n)), S, r, q, v)
+                told = self.heard[child]
+                r = r + told.moments
+                q, v, pull, sway = q + told.square, v + told.bend, pull + told.pull, sway + told.sway
+        return Sum(float(np.float32(n)), S, r, q, v, pull, sway)
+
+    def _fresh(self) -> tuple[Numbers, Numbers]:
+        """sum e u.phi and sum (u.phi)^2 over own samples since the adoption, e their errors at theta."""
+        nothing = 0.0 * self.trust
+        if self.probe is None:
+            return nothing, nothing
+        pull, sway = self._along(self.probe.direction)
+        return pull - self.probe.pull, np.maximum(0.0, sway - self.probe.sway)
+
+    def _along(self, direction: Array) -> tuple[Numbers, Numbers]:
+        """The same over all own samples: u.(b - A theta) and u'A u."""
+        turned = direction @ self.own.information
+        return dots(direction, self.own.moments) - dots(turned, self.common.theta), dots(turned, direction)
 
     def _up(self) -> Message:
         """Steps 1 to 3 of *Up*."""
@@ -258,9 +296,10 @@ class Node:
     def _sweep(self) -> Message:
         """*Sweep*: own data and what came from above, on to the children."""
         own = self.own
-        above = self.above or Above(0.0, np.zeros_like(own.information), np.zeros(self.n_features), 0.0)
+        above = self.above or Above(0.0, np.zeros_like(own.information), np.zeros_like(own.moments), 0.0)
         n = float(np.float32(own.count + above.n))
-        total = Sum(n, own.information + above.information, own.moments + above.moments, own.square + above.square, 0.0)
+        square, nothing = own.square + above.square, 0.0 * self.trust
+        total = Sum(n, own.information + above.information, own.moments + above.moments, square, *[nothing] * 3)
         return self._coded(self.place.children, SWEEP, total, np.zeros_like(own.information), 1.0)[0]
 
     def _coded(self, to: tuple[int, ...], wave: int, total: Sum, base: Array, tau: float) -> tuple[Message, Said]:
@@ -272,53 +311,70 @@ class Node:
         nu = rule.fineness(self.n_features)
         terms = self.arithmetic.describe(change, tau * rule.kappa * sigma, nu, rule.most) if total.n > 0 else []
         vector = self.arithmetic.forward(lower, total.moments)
-        step, codes = quantized(vector, rule.delta * sigma * _root_mean(total))
+        step, codes = quantized_each(vector, rule.delta * sigma * _root_mean(total))
         flag = wave != SWEEP and _even(self.link)
-        said = Said(wave, flag, total.n, brief(total.square), brief(total.bend), tuple(terms), step, codes)
+        q, v, pull, sway = (brief(part) for part in total[3:])
+        said = Said(wave, flag, total.n, q, v, tuple(terms), step, codes, pull=pull, sway=sway)
         return Message(to, *self.arithmetic.encode(said), len(terms), self.wave, self.start), said
 
     def _decide(self) -> Message:
         """*Root*: new information and a new model for everybody."""
-        rule, arithmetic, common = self.rule, self.arithmetic, self.common
-        n, S, r, q, v = self.gather()
+        rule, arithmetic, total = self.rule, self.arithmetic, self.gather()
+        n, S = total.n, total.information
         self.own.mark()
-        nu, thick = rule.fineness(self.n_features), rule.thick(n)
+        common = self._thinned(total)
+        nu, thick = rule.fineness(self.n_features), common.thick(n)
         # 1. The change from n C + thick I to S + thick I, whitened by the former.
         lower, raised = common.whitener(n)
         known = arithmetic.whitened(lower, arithmetic.thickened(common.information, n, thick)) if raised else None
         wanted = arithmetic.whitened(lower, S + thick * np.eye(self.n_features))
         terms = describe_change(arithmetic, lower, known, wanted, rule.kappa, nu, rule.most)
         ahead = rule.carried(rule.following(self.start, self.place.height), self.place.census)
-        low = -rule.thick(ahead) / (2 * ahead)
+        low = -common.thick(ahead) / (2 * ahead)
         terms, lift, raised_to = lift_low(arithmetic, common.information, lower, terms, n, low, rule.kappa, nu)
         revised = common.revised(n, terms, lift, raised_to)
         # 2. The measured over the expected curvature of the last step; then the next step.
-        if common.energy > 0 and n > 0:
-            self.trust = max(1.0, self.trust / 2, v / (common.energy * n))
-        lower, _ = revised.whitener(n)
-        vector = arithmetic.forward(lower, r - rule.ridge * common.theta) / self.trust
-        step, codes = quantized(vector, rule.delta * _root_mean(Sum(n, S, r, q, v)))
-        said = Said(numbered(self.wave), lift is not None, n, brief(q), brief(v), tuple(terms), step, codes, lift)
+        expected = common.energy * n
+        curvature = np.divide(total.bend, expected, out=np.zeros_like(expected), where=expected > 0)
+        self.trust = np.where(expected > 0, np.maximum(np.maximum(1.0, self.trust / 2), curvature), self.trust)[()]
+        change = arithmetic.solved(lower, wanted, total.moments - common.thin * rule.ridge * common.theta)
+        vector = np.divide((change @ revised.whitener(n)[0]).T, self.trust).T
+        step, codes = quantized_each(vector, rule.delta * _root_mean(total))
+        said = Said(numbered(self.wave), lift is not None, n, 0.0, 0.0, tuple(terms), step, codes, lift)
+        said = said._replace(thin=common.thin)
         data, bits = arithmetic.encode(said)
         message = Message(self.place.children, data, bits, len(terms), self.wave, self.start)
-        common = common.keep(data, Following(said, bits, revised.moved(n, step, codes)))
-        self._advance(common, data)
-        self.own.adopt(common.inverse(n), common.theta)
+        self._advance(self.common.keep(data, Following(said, bits, revised.moved(n, step, codes))), data)
+        self._adopt(n)
         return message
+
+    def _thinned(self, total: Sum) -> Common:
+        """With less on the diagonal, or more, if fresh samples ask for it; as it was where old ones are forgotten."""
+        common, n = self.common, total.n
+        if self.rule.forgetting < 1 or not n > 0:
+            return common
+        asked = self.asked, n, total.pull, total.sway, total.square / n
+        thin, self.asked = self.rule.thinned(common.thin, *asked)
+        return common.thinned(thin)
 
     # What comes of it ---------------------------------------------------------------------------------------------
 
     def _advance(self, common: Common, data: bytes) -> None:
-        """A wave is over: what everybody knows is known, and the next one is waited for.
-
-        *Adopt*, which follows: P = (L L')^-1, w = theta, then RLS with each sample since the snapshot.
-        """
+        """A wave is over: what everybody knows is known, and the next one is waited for."""
         self.common = common
         self.log.append(data)
         self.adopted = self.wave
         self.start = self.rule.following(self.start, self.place.height)
         self.wave += 1
         self.heard, self.told, self.above, self.pending = {}, None, None, None
+
+    def _adopt(self, n: float) -> None:
+        """*Adopt*: P = (L L')^-1, w = theta, then RLS with each sample since the snapshot. Those to come are fresh."""
+        common, P = self.common, self.common.inverse(n)
+        self.own.adopt(P, common.theta)
+        if self.rule.forgetting == 1:
+            direction = common.theta @ P
+            self.probe = Probe(direction, *self._along(direction))
 
     def _fuse(self) -> None:
         """*Fuse*: until the first adoption, what has come is learned at once, if it makes a sound matrix."""
@@ -337,7 +393,13 @@ class Node:
         if np.linalg.eigvalsh(H)[0] > thick / 4:
             P = np.linalg.inv(H)
             P = 0.5 * (P + P.T)
-            own.replace(P, P @ r)
+            own.replace(P, r @ P)
+
+
+def dots(one: Array, other: Array) -> Numbers:
+    """Inner product of two vectors, or of those of each output."""
+    product: Numbers = (one * other).sum(axis=-1)
+    return product
 
 
 def _even(link: Link | None) -> bool:
@@ -345,6 +407,7 @@ def _even(link: Link | None) -> bool:
     return link is None or link.number % 2 == 0
 
 
-def _root_mean(total: Sum) -> float:
+def _root_mean(total: Sum) -> Numbers:
     """sqrt(q/n)."""
-    return math.sqrt(total.square / total.n) if total.n > 0 else 0.0
+    root: Numbers = np.sqrt(total.square / total.n) if total.n > 0 else 0.0 * total.square
+    return root

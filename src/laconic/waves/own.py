@@ -2,26 +2,31 @@
 
 Every sample becomes a weighted square s (z - w.phi)^2. For the squared loss s = 1 and z = y; for another, at the
 prediction p (cut to +-8), s = max(l'', 0.05) and z = p - l'/s; for the squared hinge s = 1 and z = y where the margin
-is violated, and s = 0 where it is not.
+is violated, and s = 0 where it is not. Several outputs have one s and a z each: all squares are then the squared
+loss's, and a sample of which one label is missing is not learned from.
 """
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
 from laconic._validate import Array
 from laconic.losses import Loss
 from laconic.waves.arithmetic import Arithmetic
-from laconic.waves.rule import Rule
+from laconic.waves.rule import Numbers, Rule
 
 _FLATTEST, _FARTHEST = 0.05, 8.0
 
 
 def square_of(loss: Loss, prediction: Array, label: Array) -> tuple[Array, Array]:
-    """Weight s and target z of the square that stands for the loss, row by row; s = 0 where there is no label."""
+    """Weight s and target z of the square that stands for the loss, row by row; s = 0 where there is no label.
+
+    Labels (rows, K) of several outputs are targets as they are.
+    """
     missing = np.isnan(label)
+    if label.ndim > 1:
+        without = np.isnan(label.sum(axis=1))
+        return np.where(without, 0.0, 1.0), np.where(without[:, None], 0.0, label)
     if loss.name in ("squared", "squared-hinge"):
         weight, target = np.ones_like(prediction), label
         if loss.binary:
@@ -33,12 +38,12 @@ def square_of(loss: Loss, prediction: Array, label: Array) -> tuple[Array, Array
     return np.where(missing, 0.0, weight), np.where(missing, 0.0, target)
 
 
-def recursive_step(spread: Array, weights: Array, phi: Array, weight: float, target: float) -> tuple[Array, Array]:
+def recursive_step(spread: Array, weights: Array, phi: Array, weight: float, target: Numbers) -> tuple[Array, Array]:
     """P and w after one more square: g = P phi, n = 1 + s g.phi, w + s g (z - w.phi)/n, P - s g g'/n."""
     gain = spread @ phi
     scale = weight / (1.0 + weight * float(gain @ phi))
-    error = target - float(weights @ phi)
-    return spread - scale * (gain[:, None] * gain[None, :]), weights + (scale * error) * gain
+    error = target - weights @ phi
+    return spread - scale * (gain[:, None] * gain[None, :]), weights + np.multiply.outer(scale * error, gain)
 
 
 class Own:
@@ -50,34 +55,38 @@ class Own:
         A = sum s phi phi', b = sum s z phi, c = sum s z^2, m.
     weights : array (D,)
         w, the model that predicts.
+
+    Of several outputs ``weights`` and ``moments`` are (K, D), ``square`` is (K,).
     """
 
     def __init__(self, rule: Rule, arithmetic: Arithmetic, n_features: int) -> None:
         self.rule, self.arithmetic = rule, arithmetic
         self.information = np.zeros((n_features, n_features))
-        self.moments = np.zeros(n_features)
-        self.square = self.count = 0.0
+        self.moments = np.zeros(rule.models(n_features))
+        self.square: Numbers = 0.0 if rule.outputs == 1 else np.zeros(rule.outputs)
+        self.count = 0.0
         self.spread = np.eye(n_features) / rule.ridge
-        self.weights = np.zeros(n_features)
-        self._since: list[tuple[Array, float, float]] | None = None
+        self.weights = np.zeros(rule.models(n_features))
+        self._since: list[tuple[Array, float, Numbers]] | None = None
 
-    def learn(self, phi: Array, label: float) -> float:
+    def learn(self, phi: Array, label: Numbers) -> Numbers:
         """Predict w.phi, then learn; nothing is learned from a missing label (NaN), but time passes."""
-        prediction = float(self.weights @ phi)
-        weight, target = (float(part[0]) for part in square_of(self.rule.loss, *_rows(prediction, label)))
+        prediction = self.weights @ phi
+        squares = square_of(self.rule.loss, np.array([prediction]), np.array([label]))
+        weight, target = float(squares[0][0]), squares[1][0]
         f = self.rule.forgetting
         if f < 1:
             self.spread /= f
             self.information *= f
             self.moments *= f
             self.square, self.count = self.square * f, self.count * f
-        if not math.isnan(label):
+        if not np.isnan(label).any():
             self.count += 1.0
         if weight > 0:
             self.spread, self.weights = recursive_step(self.spread, self.weights, phi, weight, target)
             self.information += weight * (phi[:, None] * phi[None, :])
-            self.moments += (weight * target) * phi
-            self.square += weight * target * target
+            self.moments += np.multiply.outer(weight * target, phi)
+            self.square = self.square + weight * target * target
         if self._since is not None:
             self._since.append((phi, weight, target))
         return prediction
@@ -102,7 +111,7 @@ class Own:
 
     def parts(self) -> dict[str, Array]:
         """All of it as arrays."""
-        n_features = len(self.weights)
+        n_features, outputs = len(self.information), self.rule.outputs
         since = self._since or []
         return {
             "weights": self.weights,
@@ -112,18 +121,24 @@ class Own:
             "square": np.array(self.square),
             "count": np.array(self.count),
             "marked": np.array(-1 if self._since is None else len(since)),
-            "since": np.array([[*phi, weight, target] for phi, weight, target in since]).reshape(-1, n_features + 2),
+            "since": np.array([[*phi, weight, *np.atleast_1d(target)] for phi, weight, target in since]).reshape(
+                -1, n_features + 1 + outputs
+            ),
         }
 
     def restore(self, parts: dict[str, Array]) -> None:
         """Take over what ``parts`` gave."""
         self.weights, self.spread = parts["weights"].copy(), parts["spread"].copy()
         self.information, self.moments = parts["own"].copy(), parts["moments"].copy()
-        self.square, self.count = float(parts["square"]), float(parts["count"])
+        self.square, self.count = number_of(parts["square"]), float(parts["count"])
         marked = int(parts["marked"])
         rows = parts["since"][: max(marked, 0)]
-        self._since = None if marked < 0 else [(row[:-2].copy(), float(row[-2]), float(row[-1])) for row in rows]
+        n = len(self.information)
+        one = self.rule.outputs == 1
+        since = [(row[:n].copy(), float(row[n]), float(row[n + 1]) if one else row[n + 1 :].copy()) for row in rows]
+        self._since = None if marked < 0 else since
 
 
-def _rows(prediction: float, label: float) -> tuple[Array, Array]:
-    return np.array([prediction]), np.array([label])
+def number_of(array: Array) -> Numbers:
+    """A number, or a number for each output, of an array that was kept."""
+    return array.copy() if array.ndim else float(array)

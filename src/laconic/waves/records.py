@@ -36,7 +36,7 @@ def spoken(mail: Sequence[tuple[int, Message]], nodes: Sequence[Node]) -> dict[s
         row["info.wave"][:2] = message.wave, message.start
         row["info.wave"][3] = place.height
         if place.parent is None and message.wave == nodes[agent].adopted:
-            row["info.trust"] = np.array(nodes[agent].trust)
+            row["info.trust"] = np.array(np.max(nodes[agent].trust))
     if mail:
         row["info.wave"][2] = next(node.place.agent for node in nodes if node.place.parent is None)
     return row

@@ -6,9 +6,18 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
+from laconic._validate import Array
 from laconic.losses import LOSSES, Loss
 
 SWEEP_HEIGHT = 10  # from this height on the first wave is preceded by a sweep down
+THINNEST = 2.0**-10  # of what is added to the diagonal, at the least
+_CLEAR, _WORTH = 2.0, 0.003  # from how many deviations, and which gain a sample, on that changes
+
+
+#: One number, or one for each output.
+Numbers = float | Array
 
 
 class Rule(NamedTuple):
@@ -24,6 +33,7 @@ class Rule(NamedTuple):
     most: int = 40
     forgetting: float = 1.0
     loss: Loss = LOSSES["squared"]
+    outputs: int = 1
 
     @property
     def horizon(self) -> float:
@@ -31,8 +41,34 @@ class Rule(NamedTuple):
         return math.inf if self.forgetting >= 1 else 1 / (1 - self.forgetting)
 
     def thick(self, n: float) -> float:
-        """floor n + ridge: what is added to the diagonal of n samples' information."""
+        """floor n + ridge: what is added to the diagonal of n samples' information, before it is thinned."""
         return self.floor * n + self.ridge
+
+    def thinned(
+        self, thin: float, asked: float, n: float, pull: Numbers, sway: Numbers, noise: Numbers
+    ) -> tuple[float, float]:
+        """Half or twice ``thin`` where fresh samples clearly ask for less or more; and how clearly they did.
+
+        With u = P theta a little less on the diagonal moves theta by a multiple of u. Over samples that theta has not
+        seen, ``pull`` = sum e u.phi and ``sway`` = sum (u.phi)^2, e their errors of variance ``noise``: along u errors
+        are least at pull/sway less, which is z = pull/sqrt(noise sway) deviations away and takes z^2 noise off their
+        sum. ``asked`` adds up z, halved from wave to wave, since one wave may err. ``thin`` changes if it is beyond two
+        and z^2 is above 0.003 n, a hundredth of a fresh sample's error; it stays between 2^-10 and 1. Outputs count by
+        their precision.
+        """
+        known = np.asarray(noise) > 0
+        pulled, swayed = (float((np.asarray(part)[known] / np.asarray(noise)[known]).sum()) for part in (pull, sway))
+        if not swayed > 0:
+            return thin, asked
+        deviations = pulled / math.sqrt(swayed)
+        asked = asked / 2 + deviations
+        if deviations**2 > _WORTH * n and abs(asked) > _CLEAR and asked * deviations > 0:
+            thin = max(THINNEST, thin / 2) if asked > 0 else min(1.0, thin * 2)
+        return thin, asked
+
+    def models(self, n_features: int) -> tuple[int, ...]:
+        """The shape of a model: (D,), or (K, D) for several outputs."""
+        return (n_features,) if self.outputs == 1 else (self.outputs, n_features)
 
     def fineness(self, n_features: int) -> float:
         """nu, by default 1/sqrt(D)."""

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 
 from laconic._validate import Array
 from laconic.waves.common import Common
-from laconic.waves.node import Above, Link, Message, Node, Told
+from laconic.waves.node import Above, Link, Message, Node, Probe, Told
+from laconic.waves.own import number_of
+from laconic.waves.rule import Numbers, Rule
 
 _NOBODY = -1.0  # the n of a link that there is not
 
@@ -44,7 +47,7 @@ def node_parts(node: Node) -> dict[str, Array]:
     """All that a node knows, as arrays."""
     own, common, nothing = node.own.parts(), node.common.parts(), np.zeros(0)
     link, told, above = node.link, node.told, node.above
-    size, triangle = node.n_features, packed(np.zeros((node.n_features, node.n_features)))
+    size, outputs, triangle = node.n_features, node.rule.outputs, packed(np.zeros_like(node.common.information))
     return {
         **own,
         "spread": packed(own["spread"]),
@@ -53,10 +56,12 @@ def node_parts(node: Node) -> dict[str, Array]:
         "information": packed(common["information"]),
         "wave": np.array([node.wave, node.start, node.adopted]),
         "trust": np.array(node.trust),
+        "asked": np.array(node.asked),
         "link": triangle if link is None else packed(link.information),
         "link_n": np.array(_NOBODY if link is None else link.n),
         "link_number": np.array(0 if link is None else link.number),
-        "told": np.full(size + 2, np.nan) if told is None else np.array([*told.moments, told.square, told.bend]),
+        "told": np.full(outputs * (size + 4), np.nan) if told is None else _joined(told),
+        "probe": np.full(outputs * (size + 2), np.nan) if node.probe is None else _joined(node.probe),
         "above": nothing if above is None else _flat(above),
         "pending": _letter(node),
     }
@@ -67,15 +72,18 @@ def restore_node(node: Node, parts: Mapping[str, Array], common: Common | None =
     node.own.restore({**parts, "spread": unpacked(parts["spread"]), "own": unpacked(parts["own"])})
     arithmetic, rule = node.arithmetic, node.rule
     theta, step = parts["theta"].copy(), parts["step"].copy()
-    known = Common(rule, arithmetic, unpacked(parts["information"]), theta, step, float(parts["energy"]))
+    energy, thin = number_of(parts["energy"]), float(parts["thin"])
+    known = Common(rule, arithmetic, unpacked(parts["information"]), theta, step, energy, thin)
     node.common = common if common is not None and _same(common, known) else known
     node.wave, node.start, node.adopted = (int(number) for number in parts["wave"])
-    node.trust = float(parts["trust"])
-    node.link, node.told = link_of(parts), told_of(parts)
-    above = parts["above"]
-    node.above = _unflat(above, node.n_features) if len(above) and not np.isnan(above[0]) else None
+    node.trust, node.asked = number_of(parts["trust"]), float(parts["asked"])
+    node.link, node.told = link_of(parts), told_of(parts, rule)
+    above, probe = parts["above"], parts["probe"]
+    node.above = _unflat(above, node) if len(above) and not np.isnan(above[0]) else None
+    node.probe = None if np.isnan(probe).any() else Probe(*_split(probe, rule, 2))
     letter = parts["pending"].astype(np.uint8).tobytes()
-    node.pending = arithmetic.decode(letter, node.n_features, down=False)[0] if letter else None
+    read = arithmetic.decode(letter, node.n_features, down=False, outputs=rule.outputs) if letter else (None, 0)
+    node.pending = read[0]
 
 
 def _letter(node: Node) -> Array:
@@ -90,10 +98,24 @@ def link_of(parts: Mapping[str, Array]) -> Link | None:
     return None if n < 0 else Link(unpacked(parts["link"]), n, int(parts["link_number"]))
 
 
-def told_of(parts: Mapping[str, Array]) -> Told | None:
-    """R, q, v that the parent has heard in the wave under way."""
+def told_of(parts: Mapping[str, Array], rule: Rule) -> Told | None:
+    """R, q, v, pull and sway that the parent has heard in the wave under way."""
     told = parts["told"]
-    return None if np.isnan(told).any() else Told(told[:-2].copy(), float(told[-2]), float(told[-1]))
+    return None if np.isnan(told).any() else Told(*_split(told, rule, 4))
+
+
+def _joined(parts: Sequence[Numbers]) -> Array:
+    """A vector and numbers, or those of each output, one after the other."""
+    return np.concatenate([np.ravel(part) for part in parts])
+
+
+def _split(flat: Array, rule: Rule, numbers: int) -> list[Any]:
+    """A vector and so many numbers, or those of each output, that were joined."""
+    tail = numbers * rule.outputs
+    vector, rest = flat[:-tail].copy(), flat[-tail:].reshape(numbers, rule.outputs).copy()
+    if rule.outputs == 1:
+        return [vector, *rest[:, 0].tolist()]
+    return [vector.reshape(rule.outputs, -1), *rest]
 
 
 def tree_rows(nodes: Sequence[Node], mail: Sequence[tuple[int, Message]]) -> dict[str, Array]:
@@ -130,7 +152,7 @@ def restore_tree(nodes: Sequence[Node], rows: Mapping[str, Array]) -> list[tuple
                 at += size
     for node in nodes:
         for child in node.place.children:
-            link, told = link_of(all_parts[child]), told_of(all_parts[child])
+            link, told = link_of(all_parts[child]), told_of(all_parts[child], node.rule)
             if link is not None:
                 node.links[child] = link
             if told is not None and nodes[child].wave == node.wave:
@@ -158,12 +180,12 @@ def _stacked(arrays: Sequence[Array]) -> Array:
 
 
 def _flat(above: Above) -> Array:
-    return np.concatenate([[above.n, above.square], above.moments, packed(above.information)])
+    return np.concatenate([[above.n], packed(above.information), _joined((above.moments, above.square))])
 
 
-def _unflat(flat: Array, n_features: int) -> Above:
-    moments = flat[2 : 2 + n_features].copy()
-    return Above(float(flat[0]), unpacked(flat[2 + n_features :]), moments, float(flat[1]))
+def _unflat(flat: Array, node: Node) -> Above:
+    end = 1 + len(_triangle(node.n_features))
+    return Above(float(flat[0]), unpacked(flat[1:end]), *_split(flat[end:], node.rule, 1))
 
 
 def _same(one: Common, other: Common) -> bool:

@@ -13,6 +13,15 @@ import numpy as np
 from laconic._validate import Array
 from laconic.waves.codes import LARGEST
 from laconic.waves.message import Term, grid, on_grid
+from laconic.waves.rule import Numbers
+
+
+def quantized_each(vectors: Array, sizes: Numbers) -> tuple[int | Array, Array]:
+    """``quantized`` of a vector, or of the vector of each output."""
+    if vectors.ndim == 1:
+        return quantized(vectors, float(sizes))
+    found = [quantized(vector, float(size)) for vector, size in zip(vectors, np.asarray(sizes), strict=True)]
+    return np.array([step for step, _ in found]), np.array([codes for _, codes in found])
 
 
 def quantized(vector: Array, size: float) -> tuple[int, Array]:
