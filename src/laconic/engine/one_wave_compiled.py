@@ -26,7 +26,7 @@ class CompiledWaver(OneWaver):
         self._block = Block(1, n_features)
         self._rounds = BlockOwn(rule, self.arithmetic, self._block, 0)
         self.own = self._rounds
-        self._found, self._predictions = np.empty((1, 3)), np.empty((1, 1))
+        self._found, self._predictions = np.empty((1, 3)), np.empty((1, 1, 1))
 
     def learn(self, label: float) -> tuple[int, float]:
         """Predict, then learn."""
@@ -40,7 +40,7 @@ class CompiledWaver(OneWaver):
         label, largest = float(self.dtype.type(label)), np.array([self.largest])
         status, _ = wave_rounds.quiet_rounds(
             block.phi,
-            np.array([[label]]),
+            np.array([[[label]]]),
             0,
             1,
             self._loss,
@@ -51,11 +51,11 @@ class CompiledWaver(OneWaver):
             block.gain,
             largest,
             self._predictions,
-            block.squares.reshape(-1, 1, 3),
+            block.squares,
             self._found,
             None,
         )
-        prediction = float(self.dtype.type(self._predictions[0, 0]))
+        prediction = float(self.dtype.type(self._predictions[0, 0, 0]))
         if status == FINISHED:
             self.largest = float(largest[0])
             block.now = 1

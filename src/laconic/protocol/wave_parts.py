@@ -128,7 +128,7 @@ class PartCode:
                 return front + b"".join(encode_count(entry.start) + _framed(entry.data) for entry in entries)
             case Snapshot(clock, whole):
                 front = encode_counts(whole.waves, whole.start, clock) + _REAL.pack(whole.n)
-                numbers = (packed(whole.information), whole.theta, whole.step, np.array([whole.energy]))
+                numbers = (packed(whole.information), whole.theta, whole.step, np.array([whole.energy, whole.thin]))
                 return front + np.concatenate(numbers).astype("<f8").tobytes()
 
     def decode(self, data: bytes) -> list[Part]:
@@ -188,15 +188,16 @@ class PartCode:
     def _read_whole(self, waves: int, data: bytes, at: int) -> tuple[Snapshot, int]:
         (start, clock), at = read_counts(data, at, 2)
         (n,) = _REAL.unpack_from(data, at)
-        size = self._triangle + 2 * self.n_features + 1
+        size = self._triangle + 2 * self.n_features + 2
         end = at + 8 + 8 * size
         if end > len(data):
             raise Refusal("truncated")
         numbers = np.frombuffer(data, dtype="<f8", count=size, offset=at + 8).astype(np.float64)
-        if not (np.isfinite(numbers).all() and 0 <= n < np.inf and numbers[-1] >= 0):
+        energy, thin = numbers[-2:].tolist()
+        if not (np.isfinite(numbers).all() and 0 <= n < np.inf and energy >= 0 and 0 < thin <= 1):
             raise Refusal("not finite")
-        triangle, theta, step = np.split(numbers[:-1], [self._triangle, self._triangle + self.n_features])
-        return Snapshot(clock, Whole(waves, start, n, unpacked(triangle), theta, step, float(numbers[-1]))), end
+        triangle, theta, step = np.split(numbers[:-2], [self._triangle, self._triangle + self.n_features])
+        return Snapshot(clock, Whole(waves, start, n, unpacked(triangle), theta, step, energy, thin)), end
 
     def _unframed(self, data: bytes, at: int) -> tuple[bytes, int]:
         (length,), at = read_counts(data, at, 1)

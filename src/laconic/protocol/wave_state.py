@@ -38,7 +38,7 @@ def take_waves(waves: Waves) -> tuple[dict[str, Any], dict[str, Array]]:
     """What an agent knows of waves: plain values, and arrays."""
     node, size = waves.node, waves.features.n_features
     parts = {f"wave.{name}": np.atleast_1d(array) for name, array in node_parts(node).items() if name != "told"}
-    links, befores, tolds = np.zeros((0, 1)), np.zeros((0, 1)), np.zeros((0, size + 2))
+    links, befores, tolds = np.zeros((0, 1)), np.zeros((0, 1)), np.zeros((0, size + 4))
     if node.links:
         links = np.array([[link.n, *packed(link.information)] for link in node.links.values()])
         known = [node.links_before.get(child) for child in node.links]
@@ -46,7 +46,7 @@ def take_waves(waves: Waves) -> tuple[dict[str, Any], dict[str, Array]]:
             [[-1.0, *np.zeros(links.shape[1] - 1)] if b is None else [b.n, *packed(b.information)] for b in known]
         )
         heard = [node.heard.get(child) for child in node.links]
-        tolds = np.array([np.zeros(size + 2) if h is None else [*h.moments, h.square, h.bend] for h in heard])
+        tolds = np.array([np.zeros(size + 4) if h is None else [*h.moments, *h[1:]] for h in heard])
     about = {
         "clock": waves.clock,
         "largest": waves.waver.largest,
@@ -68,7 +68,7 @@ def check_waves(waves: Waves, about: Mapping[str, Any], arrays: Mapping[str, Arr
     fresh = {name: array for name, array in node_parts(node).items() if name != "told"}
     parts = {name: arrays[f"wave.{name}"] for name in fresh}
     triangle = len(fresh["link"])
-    free = {"since": (None, size + 2), "above": (None,), "pending": (None,)}
+    free = {"since": (None, size + 2), "above": (None,), "probe": (None,), "pending": (None,)}
     for name, array in parts.items():
         kind = np.dtype(np.uint8) if name == "pending" else fresh[name].dtype
         _check(name, array, free.get(name, np.atleast_1d(fresh[name]).shape), kind)
@@ -79,6 +79,8 @@ def check_waves(waves: Waves, about: Mapping[str, Any], arrays: Mapping[str, Arr
         raise ValueError("state has a common model that no agent can have.")
     if len(parts["above"]) not in (0, 2 + size + triangle):
         raise ValueError("state has a sweep of another size.")
+    if len(parts["probe"]) not in (0, size + 2) or not 0 < float(parts["thin"]) <= 1:
+        raise ValueError("state has a diagonal that no agent can have.")
     if not -1 <= int(parts["marked"]) == (len(parts["since"]) if len(parts["since"]) else int(parts["marked"])):
         raise ValueError("state has samples that no wave has left.")
     waves_done = [_count(int(number)) for number in parts["wave"]]
@@ -136,7 +138,7 @@ def _check_links(
     for name, array, width in (
         ("links", rows, triangle + 1),
         ("links_before", befores, triangle + 1),
-        ("told", tolds, size + 2),
+        ("told", tolds, size + 4),
     ):
         if n or array.size:
             _check(name, array, (n, width), np.dtype(np.float64))
@@ -145,7 +147,7 @@ def _check_links(
             raise TypeError("a child's link is none")
         link = Link(unpacked(row[1:]), float(row[0]))
         older = None if before[0] < 0 else Link(unpacked(before[1:]), float(before[0]))
-        said = Told(told[:-2].copy(), float(told[-2]), float(told[-1])) if heard else None
+        said = Told(told[:-4].copy(), *told[-4:].tolist()) if heard else None
         links[_count(child, 1 << 32)] = link, older, said
     return links
 

@@ -58,6 +58,7 @@ class Whole(NamedTuple):
     theta: Array
     step: Array
     energy: float
+    thin: float
 
 
 class Unsound(ValueError):
@@ -131,7 +132,7 @@ class RovingNode(Node):
 
     def _digest(self) -> int:
         common = self.common
-        numbers = struct.pack("<Qdd", self.start, self.n, common.energy)
+        numbers = struct.pack("<Qddd", self.start, self.n, common.energy, common.thin)
         return _digest_of(common.information, common.theta, common.step, numbers)
 
     # What it says ---------------------------------------------------------------------------------------------------
@@ -255,7 +256,7 @@ class RovingNode(Node):
             self._conclude(entry.start)
             self.relay = relay
         if made:
-            self.own.adopt(self.common.inverse(self.n), self.common.theta)
+            self._adopt(self.n)
 
     def _check(self, common: Common, yardstick: float) -> None:
         """``Unsound`` if these cannot be the information and the model of samples like the agent's own.
@@ -300,7 +301,8 @@ class RovingNode(Node):
     def whole(self) -> Whole:
         """All that everybody knows."""
         common = self.common
-        return Whole(self.wave - 1, self.start, self.n, common.information, common.theta, common.step, common.energy)
+        numbers = float(common.energy), common.thin
+        return Whole(self.wave - 1, self.start, self.n, common.information, common.theta, common.step, *numbers)
 
     # Its memory -----------------------------------------------------------------------------------------------------
 
@@ -331,13 +333,12 @@ class RovingNode(Node):
 
     def standing_of(self, whole: Whole) -> Standing:
         """The standing of somebody who knows that."""
-        numbers = struct.pack("<Qdd", whole.start, whole.n, whole.energy)
+        numbers = struct.pack("<Qddd", whole.start, whole.n, whole.energy, whole.thin)
         return Standing(whole.waves, _digest_of(whole.information, whole.theta, whole.step, numbers))
 
     def take_whole(self, whole: Whole, yardstick: float) -> None:
         """Know that instead, and adopt it. ValueError if no model can be there."""
-        parts = whole.information, whole.theta, whole.step, whole.energy
-        common = Common(self.rule, self.arithmetic, *parts)
+        common = Common(self.rule, self.arithmetic, *whole[3:])
         self._check(common, yardstick)
         self.common, self.n = common, whole.n
         self.wave, self.adopted, self.start = whole.waves + 1, whole.waves, whole.start
@@ -347,7 +348,7 @@ class RovingNode(Node):
         self.marked = self.counted = 0.0
         self.begun = self.spoke = False
         self._waited = self._late = 0
-        self.own.adopt(common.inverse(whole.n), common.theta)
+        self._adopt(whole.n)
 
 
 def link_digest(link: Link) -> int:

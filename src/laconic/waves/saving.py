@@ -61,7 +61,7 @@ def node_parts(node: Node) -> dict[str, Array]:
         "link_n": np.array(_NOBODY if link is None else link.n),
         "link_number": np.array(0 if link is None else link.number),
         "told": np.full(outputs * (size + 4), np.nan) if told is None else _joined(told),
-        "probe": np.full(outputs * (size + 2), np.nan) if node.probe is None else _joined(node.probe),
+        "probe": nothing if node.probe is None else _joined(node.probe),
         "above": nothing if above is None else _flat(above),
         "pending": _letter(node),
     }
@@ -80,7 +80,7 @@ def restore_node(node: Node, parts: Mapping[str, Array], common: Common | None =
     node.link, node.told = link_of(parts), told_of(parts, rule)
     above, probe = parts["above"], parts["probe"]
     node.above = _unflat(above, node) if len(above) and not np.isnan(above[0]) else None
-    node.probe = None if np.isnan(probe).any() else Probe(*_split(probe, rule, 2))
+    node.probe = Probe(*_split(probe, rule, 2)) if len(probe) and not np.isnan(probe).any() else None
     letter = parts["pending"].astype(np.uint8).tobytes()
     read = arithmetic.decode(letter, node.n_features, down=False, outputs=rule.outputs) if letter else (None, 0)
     node.pending = read[0]
