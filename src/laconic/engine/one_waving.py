@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from laconic import _extras, _validate
+from laconic._worded import ArgumentError
 from laconic.engine.endings import BAD_INPUT, DIVERGED, DIVERGENCE, FINISHED
 from laconic.engine.one import ENGINES
 from laconic.engine.support import compiles, supports
@@ -69,6 +70,8 @@ class OneWaver:
 def make_waver(learner: WaveRLS, features: RandomFeatures, dtype: np.dtype[Any], engine: str = "auto") -> OneWaver:
     """The rounds of one agent: by kernels where ``engine`` is "auto" and there are, or "compiled"."""
     _validate.choice("engine", engine, ENGINES)
+    if learner.outputs != 1:
+        raise ArgumentError("learner", f"must have one output to run as an agent, got {learner.outputs} outputs.")
     if engine == "compiled" and not supports(learner):
         raise ValueError(f"engine must be 'reference' or 'auto' for {learner!r}, which is not compiled.")
     if engine == "compiled" or (engine == "auto" and compiles(learner)):
