@@ -79,8 +79,6 @@ class WaveDialogue(Dialogue):
         self.refuse(why, end, name)
         if end is None or end.shut:
             return
-        if why == "digest":
-            self.tell(end, "disagreement")
         self._strikes[name] = self._strikes.get(name, 0) + 1
         if self._strikes[name] >= _STRIKES:
             self._strikes[name] = 0

@@ -231,8 +231,8 @@ class Waves(Unshared):
                     if wave == node.wave and number == node.place.parent:
                         if not link:
                             node.say_again()
-                        elif not node.taken(link):
-                            self.refused.append((name, "digest"))
+                        else:
+                            node.taken(link)
                 case Sweep(tree, data):
                     if number == node.place.parent and tree == self.tree:
                         node.hear_sweep(data)

@@ -28,10 +28,15 @@ from laconic.protocol.messages import (
     Refused,
     Request,
     Statement,
+    Survey,
 )
 from laconic.protocol.session import Session
+from laconic.protocol.wave_parts import Begin, Down, Part, Snapshot, Taken, Up
+from laconic.protocol.waving import Waves
 from laconic.protocol.wire import identity
 from laconic.testing.spoiler import Spoiler
+from laconic.waves.message import Said, numbered
+from laconic.waves.roving import Entry, Standing
 
 WAYS = ("far", "huge", "forged", "flood", "nonsense")
 _OFTEN = 0.4  # how many of its messages are accompanied by a lie
@@ -80,7 +85,9 @@ class Liar:
     def _far(self, dialogue: Dialogue, end: Session, letter: Letter) -> Iterator[Letter]:
         """Rounds, numbers and generations from far away."""
         far = self._dice.choice(_FAR)
-        if isinstance(letter, Statement):
+        if _waves_of(dialogue) is not None and self._dice.random() < 0.5:
+            yield from self._waves(dialogue, end, letter, far, 1.0)
+        elif isinstance(letter, Statement):
             yield self._dice.choice([letter._replace(n=letter.n + far), letter._replace(label=letter.label + far)])
         elif isinstance(letter, (Offer, Decide)):
             yield self._dice.choice([letter._replace(round=letter.round + far), letter._replace(g=letter.g + far)])
@@ -92,7 +99,9 @@ class Liar:
         size = self._dice.choice((2e15, 1e18, 3e38, np.inf, np.nan))
         n = dialogue.ledger.n_features
         huge: Any = np.full(n, size)
-        if isinstance(letter, (Offer, Decide)) and letter.hat is not None:
+        if _waves_of(dialogue) is not None and self._dice.random() < 0.8:
+            yield from self._waves(dialogue, end, letter, 1, self._dice.choice((1e8, 1e15, 1e300)))
+        elif isinstance(letter, (Offer, Decide)) and letter.hat is not None:
             yield self._dice.choice([letter._replace(hat=huge), letter._replace(share=1e20 * huge)])
         elif isinstance(letter, Statement):
             wire = dialogue.wire
@@ -101,6 +110,35 @@ class Liar:
                 yield letter._replace(data=data)
             else:
                 yield letter._replace(kind=Kind.FULL, data=wire.model(huge))
+
+    def _waves(self, dialogue: Dialogue, end: Session, letter: Letter, far: int, size: float) -> Iterator[Letter]:
+        """Where waves run: standings and clocks from far away, models and sums beyond all bounds, forged charts."""
+        waves, dice = _waves_of(dialogue), self._dice
+        assert waves is not None
+        node, digest = waves.node, dice.getrandbits(64)
+        whole = node.whole()
+        worse = whole._replace(
+            waves=whole.waves + far, theta=size * (1 + np.abs(whole.theta)), n=min(whole.n * size, 1e308)
+        )
+        late = whole._replace(waves=whole.waves + far, start=min(whole.start + far, (1 << 47) - 1))
+        clock = min(waves.clock + far, (1 << 47) - 1)
+        false = Said(numbered(node.wave), False, 3e38, 3e38, 3e38, (), 255, np.full(len(whole.theta), 1 << 39))
+        message = waves.waver.arithmetic.encode(false)[0]
+        lies: list[Part] = [
+            Standing(min(node.wave - 1 + far, (1 << 47) - 1), digest),
+            Snapshot(waves.clock, worse) if size > 1 else Snapshot(clock, late),
+            Down(node.wave, node.standing.digest, clock, Entry(message, node.start)),
+            Up(node.wave, node.standing.digest, waves.tree, dice.choice((0, digest)), message),
+            Taken(node.wave, dice.choice((0, digest))),
+            Begin(node.wave, node.standing.digest),
+        ]
+        if isinstance(letter, Statement):
+            yield letter._replace(kind=Kind.WAVE, data=waves.code.encode([dice.choice(lies)]))
+        elif isinstance(letter, Survey):
+            record = dice.choice(list(waves.chart.records.values()))
+            number = min(record.number + far, (1 << 46) - 1)
+            changed = record._replace(number=number, term=record.term + dice.choice((0, 1)), hears=record.hears[:1])
+            yield letter._replace(data=waves.chart.encode([changed]))
 
     def _forged(self, dialogue: Dialogue, end: Session, letter: Letter) -> Iterator[Letter]:
         """Accounts of what never was, in offers, decisions, confirmations, farewells and digests."""
@@ -133,6 +171,11 @@ class Liar:
                 Call(dialogue.inc, self._dice.randrange(50), dialogue.round, 1, 2, False),
             ]
             yield self._dice.choice(letters)
+
+
+def _waves_of(dialogue: Dialogue) -> Waves | None:
+    """What a dialogue has to do with waves."""
+    return dialogue.ledger if isinstance(dialogue.ledger, Waves) else None
 
 
 def _falsehoods(number: int, tag: int) -> list[dict[str, Any]]:

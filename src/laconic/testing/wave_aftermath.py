@@ -10,8 +10,6 @@ from laconic.protocol import Agent
 from laconic.protocol.waving import Waves
 from laconic.waves.roving import RovingNode, link_digest
 
-HEALING = 2  # waves that a healed network may take
-
 
 def waves_of(agent: Agent) -> Waves:
     """What an agent holds."""
@@ -21,13 +19,26 @@ def waves_of(agent: Agent) -> Waves:
 
 
 def look_at_waves(agents: Mapping[str, Agent]) -> Iterator[str]:
-    """A sentence for everything that is not as it should be: trees, what all know, what two know, what was counted."""
-    nodes = {name: waves_of(agent).node for name, agent in agents.items()}
-    numbers = {node.place.agent: name for name, node in nodes.items()}
-    trees = {waves_of(agent).tree for agent in agents.values()}
-    if len(trees) > 1:
+    """A sentence for everything that is not as it should be: trees, what all know, what two know, what was counted.
+
+    Where somebody else is among them, who is hostile, they may not agree on a tree, since it may lie about who hears
+    whom; the rest holds of those who do.
+    """
+    trees: dict[int, dict[str, RovingNode]] = {}
+    for name, agent in agents.items():
+        trees.setdefault(waves_of(agent).tree, {})[name] = waves_of(agent).node
+    if len(trees) > 1 and all(other in agents for agent in agents.values() for other in agent.neighbours):
         yield f"the agents stand in {len(trees)} trees."
-        return
+    for nodes in trees.values():
+        yield from _look_at_tree(nodes)
+
+
+def _look_at_tree(nodes: Mapping[str, RovingNode]) -> Iterator[str]:
+    numbers = {node.place.agent: name for name, node in nodes.items()}
+    if len(nodes) == next(iter(nodes.values())).place.n_agents:
+        waves = [node.wave for node in nodes.values()]
+        if max(waves) - min(waves) > 1:
+            yield f"some have finished wave {max(waves) - 1}, and others are in wave {min(waves)}."
     yield from _look_at_what_all_know(nodes)
     for name, node in nodes.items():
         parent = nodes.get(numbers.get(node.place.parent or -1, ""))
@@ -39,7 +50,7 @@ def look_at_waves(agents: Mapping[str, Agent]) -> Iterator[str]:
 
 
 def _look_at_what_all_know(nodes: Mapping[str, RovingNode]) -> Iterator[str]:
-    """Who has finished the same wave knows the same, to the bit; and nobody is more than a wave behind."""
+    """Who has finished the same wave knows the same, to the bit."""
     by_wave: dict[int, dict[str, RovingNode]] = {}
     for name, node in nodes.items():
         by_wave.setdefault(node.wave, {})[name] = node
@@ -49,8 +60,6 @@ def _look_at_what_all_know(nodes: Mapping[str, RovingNode]) -> Iterator[str]:
             same = all(np.array_equal(mine, other.common.parts()[key]) for key, mine in one.common.parts().items())
             if not same or one.standing != other.standing:
                 yield f"{first} and {name} have both finished wave {wave - 1}, and know different things."
-    if max(by_wave) - min(by_wave) > 1:
-        yield f"some have finished wave {max(by_wave) - 1}, and others are in wave {min(by_wave)}."
 
 
 def _look_at_counts(nodes: Mapping[str, RovingNode]) -> Iterator[str]:

@@ -211,16 +211,12 @@ class RovingNode(Node):
             self._fuse()
         return link_digest(link)
 
-    def taken(self, digest: int) -> bool:
-        """The parent has made the link with that digest of what it was told; False if it is another here."""
-        if self.pending is None:
-            return True
-        self.link, self.told = self._understood(self.link, self.pending, self._pending_carried)
-        self.pending = None
-        if link_digest(self.link) == digest:
-            return True
-        self.link = None
-        return False
+    def taken(self, digest: int) -> None:
+        """The parent has made the link with that digest of what it was told; of what was said before, if it differs."""
+        if self.pending is not None:
+            link, told = self._understood(self.link, self.pending, self._pending_carried)
+            if link_digest(link) == digest:
+                self.link, self.told, self.pending = link, told, None
 
     def unsay(self) -> None:
         """What was to be said up could not be said."""
