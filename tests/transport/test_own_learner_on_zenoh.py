@@ -1,4 +1,4 @@
-"""A learner of one's own as agents on real links: what the reference engine computes."""
+"""A learner of one's own as agents on real links, and waves: what the engines compute."""
 
 import queue
 import threading
@@ -40,19 +40,15 @@ def run_agent(agent, place, X, y, predictions, done, finished):
             assert isinstance(event, Disconnected)
 
 
-def test_the_example_over_zenoh_equals_the_reference(features):
-    network = lc.Network.ring(4)
-    X, y = make_stream(60, 4)
-    quantizer = Largest(0.02, features.n_features)
-    learner = MomentumDiffusion(channel=lc.Channel(lc.Censor(0.3, 0.95), quantizer), loss=Huber())
-    trace = lc.simulate(learner, features, network, X, y, engine="reference")
+def run_on_links(learner, features, network, X, y):
+    """The agents of a network after so many rounds over zenoh, and their predictions."""
     predictions, finished, done = np.full(y.shape, np.nan), set(), threading.Event()
     lock = threading.Lock()
 
     def finish(name):
         with lock:
             finished.add(name)
-            if len(finished) == 4:
+            if len(finished) == network.n_agents:
                 done.set()
 
     names = network.names
@@ -61,7 +57,7 @@ def test_the_example_over_zenoh_equals_the_reference(features):
     with Places() as places:
         for i, name in enumerate(names):
             others = [other for edge in edges if name in edge for other in edge if other != name]
-            agents[name] = lc.Agent(name, others, features, learner, n_agents=4)
+            agents[name] = lc.Agent(name, others, features, learner, n_agents=network.n_agents)
             words = (agents[name], places(name, edges), X[:, i], y[:, i], predictions[:, i], done, finish)
             threads.append(threading.Thread(target=run_agent, args=words, daemon=True))
         for thread in threads:
@@ -69,6 +65,28 @@ def test_the_example_over_zenoh_equals_the_reference(features):
         for thread in threads:
             thread.join(WAIT)
         assert done.is_set() and not any(thread.is_alive() for thread in threads)
+    return agents, predictions
+
+
+def test_waves_over_zenoh_equal_the_simulator(features):
+    network = lc.Network.path(4)
+    X, y = make_stream(40, 4)
+    trace = lc.simulate(lc.WaveRLS(), features, network, X, y)
+    agents, predictions = run_on_links(lc.WaveRLS(), features, network, X, y)
+    assert np.array_equal(predictions, trace.predictions)
+    for i, agent in enumerate(agents.values()):
+        assert np.array_equal(agent.weights, trace.weights[i])
+        assert np.array_equal(agent.broadcast, trace.state.learner["theta"][i])
+        assert agent.counters["bits"] == trace.bits[:, i].sum()
+
+
+def test_the_example_over_zenoh_equals_the_reference(features):
+    network = lc.Network.ring(4)
+    X, y = make_stream(60, 4)
+    quantizer = Largest(0.02, features.n_features)
+    learner = MomentumDiffusion(channel=lc.Channel(lc.Censor(0.3, 0.95), quantizer), loss=Huber())
+    trace = lc.simulate(learner, features, network, X, y, engine="reference")
+    agents, predictions = run_on_links(learner, features, network, X, y)
     np.testing.assert_allclose(predictions, trace.predictions, rtol=0, atol=1e-12)
     for i, (name, agent) in enumerate(agents.items()):
         agent.end_round()

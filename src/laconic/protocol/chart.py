@@ -19,6 +19,7 @@ from laconic.protocol.wire import identity
 from laconic.waves.tree import Place, grow
 
 _LONGEST_NAME = 800  # bytes: 200 characters
+_NUMBERS = 1 << 46  # after which they begin again: none is so late that there is no later one
 
 
 class Record(NamedTuple):
@@ -63,7 +64,7 @@ class Chart:
     def __init__(self, name: str, n_agents: int) -> None:
         self.name, self.n_agents, self.me = name, n_agents, identity(name)
         self.records: dict[int, Record] = {}
-        self._later = 0  # the number of an entry of this agent that somebody has, and it has not made
+        self._later: int | None = None  # the number of an entry of this agent that somebody has, and it has not made
         self._digest: int | None = None
         self._spot: Spot | None = None
 
@@ -71,10 +72,11 @@ class Chart:
         """Write of oneself; the entry, if it is a new one."""
         known, heard = self.records.get(self.me), tuple(sorted(hears))
         term = self.term if term is None else term
-        number = 0 if known is None else known.number
-        if known is not None and (known.hears, known.term) == (heard, term) and self._later < number:
+        if known is not None and (known.hears, known.term) == (heard, term) and self._later is None:
             return None
-        return self._put(Record(self.name, max(number, self._later) + 1, term, heard))
+        last = self._later if self._later is not None else 0 if known is None else known.number
+        self._later = None
+        return self._put(Record(self.name, (last + 1) % _NUMBERS, term, heard))
 
     def merge(self, records: Iterable[Record]) -> list[Record]:
         """Take over what is later than what is known: the entries that have changed."""
@@ -82,10 +84,10 @@ class Chart:
         for record in records:
             number = identity(record.name)
             known = self.records.get(number)
-            if known is not None and (record.name != known.name or record[1:] <= known[1:]):
+            if known is not None and (record.name != known.name or not _is_later(record, known)):
                 continue
             if number == self.me:
-                self._later = max(self._later, record.number)
+                self._later = record.number
                 continue
             if known is None and len(self.records) >= self.n_agents and not self._drop():
                 continue
@@ -205,7 +207,7 @@ class Chart:
         end = at + length + 4 * degree
         if end > len(data):
             raise Refusal("truncated")
-        if length > _LONGEST_NAME or degree >= self.n_agents or max(number, term) >= COUNT_LIMIT // 2:
+        if length > _LONGEST_NAME or degree >= self.n_agents or number >= _NUMBERS or term >= COUNT_LIMIT // 2:
             raise Refusal("malformed")
         name = data[at : at + length].decode()
         hears = [int.from_bytes(data[k : k + 4], "little") for k in range(at + length, end, 4)]
@@ -217,6 +219,12 @@ class Chart:
 def longest_survey(n_agents: int) -> int:
     """Bytes of the longest account of a chart."""
     return 8 + 7 + n_agents * (4 * 7 + _LONGEST_NAME + 4 * n_agents)
+
+
+def _is_later(one: Record, other: Record) -> bool:
+    """Whether an entry counts instead of another of the same agent: it is less than half of all numbers ahead."""
+    ahead = (one.number - other.number) % _NUMBERS
+    return 0 < ahead < _NUMBERS // 2 or (ahead == 0 and one[2:] > other[2:])
 
 
 def _digest_of(edges: list[tuple[int, list[int]]], term: int) -> int:

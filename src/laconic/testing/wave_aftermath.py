@@ -22,31 +22,34 @@ def look_at_waves(agents: Mapping[str, Agent]) -> Iterator[str]:
     """A sentence for everything that is not as it should be: trees, what all know, what two know, what was counted.
 
     Where somebody else is among them, who is hostile, they may not agree on a tree, since it may lie about who hears
-    whom; the rest holds of those who do.
+    whom, and samples may be counted that nobody has: then only what two or more know together is looked at.
     """
     trees: dict[int, dict[str, RovingNode]] = {}
     for name, agent in agents.items():
         trees.setdefault(waves_of(agent).tree, {})[name] = waves_of(agent).node
-    if len(trees) > 1 and all(other in agents for agent in agents.values() for other in agent.neighbours):
+    for nodes in trees.values():
+        yield from _look_at_links(nodes)
+        yield from _look_at_what_all_know(nodes)
+    if not all(other in agents for agent in agents.values() for other in agent.neighbours):
+        return
+    if len(trees) > 1:
         yield f"the agents stand in {len(trees)} trees."
     for nodes in trees.values():
-        yield from _look_at_tree(nodes)
-
-
-def _look_at_tree(nodes: Mapping[str, RovingNode]) -> Iterator[str]:
-    numbers = {node.place.agent: name for name, node in nodes.items()}
-    if len(nodes) == next(iter(nodes.values())).place.n_agents:
         waves = [node.wave for node in nodes.values()]
         if max(waves) - min(waves) > 1:
             yield f"some have finished wave {max(waves) - 1}, and others are in wave {min(waves)}."
-    yield from _look_at_what_all_know(nodes)
+        yield from _look_at_counts(nodes)
+
+
+def _look_at_links(nodes: Mapping[str, RovingNode]) -> Iterator[str]:
+    """A parent knows of a subtree what its child knows, to the bit; or it is a message ahead."""
+    numbers = {node.place.agent: node for node in nodes.values()}
     for name, node in nodes.items():
-        parent = nodes.get(numbers.get(node.place.parent or -1, ""))
+        parent = numbers.get(node.place.parent or -1)
         if parent is not None and node.link is not None:
             known = parent.links.get(node.place.agent), parent.links_before.get(node.place.agent)
             if link_digest(node.link) not in [link_digest(link) for link in known if link is not None]:
                 yield f"what {name} knows of its subtree is not what its parent knows."
-    yield from _look_at_counts(nodes)
 
 
 def _look_at_what_all_know(nodes: Mapping[str, RovingNode]) -> Iterator[str]:
