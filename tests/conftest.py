@@ -104,6 +104,7 @@ CHANNELS = {
     "fixed": lc.Channel(quantizer=lc.Quantizer(5, range=(-0.6, 0.5))),
     "tread": lc.Channel(quantizer=lc.Quantizer(4, rounding="tread")),
     "both": lc.Channel(lc.Censor(0.5, 0.95), lc.Quantizer(3)),
+    "budget": lc.Channel(lc.Budget(0.6, burst=2), lc.Quantizer(4)),
 }
 
 

@@ -51,6 +51,7 @@ class Content(NamedTuple):
     learner: dict[str, Array]
     broadcast: Array
     map: tuple[dict[str, Any], dict[str, Array]] | None = None
+    channel: dict[str, Array] = {}
 
 
 def write(path: Path, content: Content, *, agent: bool = False) -> None:
@@ -66,6 +67,7 @@ def write(path: Path, content: Content, *, agent: bool = False) -> None:
         arrays |= {f"info.{name}": array for name, array in content.info.items()}
         arrays |= {f"state.{name}": array for name, array in content.learner.items()}
         arrays["broadcast"] = content.broadcast
+    arrays |= {f"channel.{name}": array for name, array in content.channel.items()}
     header = {"format": _FORMAT, "round": content.round, "about": content.about}
     if content.map is not None:
         header["map"], parts = content.map
@@ -115,7 +117,9 @@ def _read(archive: Archive) -> Content:
         broadcast = broadcast[None]
     described = header.get("map")
     parts = {name.removeprefix("map."): arrays[name] for name in names.map}
-    return Content(columns, info, about, round, learner, broadcast, None if described is None else (described, parts))
+    channel = {name.removeprefix("channel."): arrays[name] for name in names.channel}
+    kept = None if described is None else (described, parts)
+    return Content(columns, info, about, round, learner, broadcast, kept, channel)
 
 
 def _check_header(header: Any) -> tuple[int, dict[str, Any]]:
@@ -142,12 +146,13 @@ class _Names(NamedTuple):
     learner: list[str]
     info: list[str]
     map: list[str]
+    channel: list[str]
 
 
 def _check_forms(forms: Mapping[str, Form], single: bool) -> _Names:
     """Sort the arrays of a file; ValueError if one is missing, unknown, or has a form that does not suit the others."""
     required = [*_WIDE, *_ROUNDS, "degrees", "broadcast"]
-    names = _Names([*_WIDE, *_ROUNDS, "degrees"], [], [], [])
+    names = _Names([*_WIDE, *_ROUNDS, "degrees"], [], [], [], [])
     for name in forms:
         if name in _SIZES or (name in _COLLECTIVE and not single):
             names.columns.append(name)
@@ -157,6 +162,8 @@ def _check_forms(forms: Mapping[str, Form], single: bool) -> _Names:
             names.info.append(name)
         elif name.startswith("map."):
             names.map.append(name)
+        elif name.startswith("channel."):
+            names.channel.append(name)
         elif name not in required:
             raise ValueError(f"it holds an unknown array {name[:60]!r}")
     missing = [name for name in required if name not in forms]
@@ -180,6 +187,8 @@ def _check_forms(forms: Mapping[str, Form], single: bool) -> _Names:
             raise ValueError(f"its {name} have shape {forms[name].shape} instead of a row for each agent")
         _check_form(name, forms[name], rows if weights else forms[name].shape, "f" if weights else "biuf")
     _check_form("broadcast", forms["broadcast"], rows, "f")
+    for name in names.channel:
+        _check_form(name, forms[name], (n_agents,), "f")
     return names
 
 

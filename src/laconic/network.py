@@ -32,7 +32,8 @@ class Heard(NamedTuple):
     disagreement : array (rows, n_features)
         g_i = sum_j (theta-hat_i - theta-hat_j).
     mixture : array (rows, n_features)
-        sum_j a_ij (theta-hat_j - theta-hat_i) with Metropolis weights a_ij.
+        sum_j a_ij (theta-hat_j - theta-hat_i) with Metropolis weights a_ij. For a learner whose ``listen`` is "spoken":
+        sum over those who have spoken in this round of a_ij (theta-hat_j - theta_i), and zero when the next one begins.
     degrees : array (rows, 1)
         Number of neighbours.
     n_agents : int
@@ -135,6 +136,16 @@ class Network:
             degrees=self.degrees[:, None].astype(broadcast.dtype),
             n_agents=self.n_agents,
         )
+
+    def listen_to_spoken(self, broadcast: Array, weights: Array, spoken: Array) -> Heard:
+        """As ``listen``, but only those are mixed with who have ``spoken`` (n_agents,), and with one's own model:
+
+        mixture_i = sum over j that spoke of a_ij (theta-hat_j - theta_i)
+        """
+        weighted = self._matrix(self.combination)
+        heard, share = weighted @ (spoken[:, None] * broadcast), weighted @ spoken.astype(float)
+        mixture = (heard - share[:, None] * weights).astype(broadcast.dtype)
+        return self.listen(broadcast)._replace(mixture=mixture)
 
     def listen_with_care(self, broadcast: Array, sums: Array, reach: float) -> Heard:
         """As ``listen``, with pulls clipped to ``reach`` times their median; ``sums`` are running sums of broadcast."""

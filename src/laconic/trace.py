@@ -55,11 +55,14 @@ class State:
         The learner's own state, a row an agent: ``weights`` and whatever else it keeps.
     broadcast : array (n_agents, n_features)
         theta-hat, the replica that every neighbour holds of each agent.
+    channel : dict of arrays
+        What a censor with a memory remembers, a row an agent: ``tau``, ``credit`` and ``cost`` of a ``Budget``.
     """
 
     round: int
     learner: Mapping[str, Array]
     broadcast: Array
+    channel: Mapping[str, Array] = field(default_factory=dict)
 
     @property
     def weights(self) -> Array:
@@ -354,6 +357,7 @@ class Trace:
                 dict(state.learner),
                 state.broadcast,
                 None if self.feature_map is None else self.feature_map.pack(),
+                dict(state.channel),
             ),
         )
         return path
@@ -367,7 +371,7 @@ class Trace:
         """
         path = _validate.path("path", path)
         stored = _tracefile.read(path)
-        state = State(stored.round, stored.learner, stored.broadcast)
+        state = State(stored.round, stored.learner, stored.broadcast, stored.channel)
         feature_map = None
         if stored.map is not None:
             try:

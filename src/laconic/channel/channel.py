@@ -10,7 +10,6 @@ import numpy as np
 from laconic import _validate
 from laconic._validate import Array
 from laconic._worded import ArgumentError
-from laconic.channel.censor import Censor
 from laconic.channel.coder import can_code, decode_row, encode_row
 from laconic.channel.quantizer import Quantizer
 
@@ -20,13 +19,19 @@ _DENSE_BITS = 32  # the paper's price of a number that is sent as it is
 class Transmission(NamedTuple):
     """What a round of talking left: the replicas, who spoke, and how many entries of each message saturated.
 
-    ``bits`` is what each message took, where that varies from one to the next.
+    ``bits`` is what each message took, where that varies from one to the next; ``memory`` what a censor remembers.
     """
 
     broadcast: Array
     sent: Array
     outside: Array
     bits: Array | None = None
+    memory: Array | None = None
+
+
+def remembers(censor: object) -> bool:
+    """Whether a censor decides by what it remembers of an agent, as ``Budget`` does, and not by the round alone."""
+    return all(hasattr(censor, name) for name in ("memory", "begin", "wishes", "spend"))
 
 
 def _check_quantizer(quantizer: object) -> None:
@@ -49,25 +54,30 @@ class Channel:
 
     Parameters
     ----------
-    censor : Censor, optional
+    censor : Censor or Budget, optional
+        Or one of one's own: with ``threshold(t)``, or with what ``Budget`` has.
     quantizer : Quantizer, optional
         Or one of one's own: see ``laconic.channel.coder`` and ``docs/own-learner.md``.
 
     Examples
     --------
+    >>> from laconic.channel import Censor
     >>> Channel(Censor(4.0, 0.99), Quantizer(3)).message_bits(100)
     332
     >>> Channel().message_bits(100)
     3200
     """
 
-    censor: Censor | None = None
+    censor: Any = None
     quantizer: Quantizer | Any | None = None
 
     def __post_init__(self) -> None:
-        if self.censor is not None and not hasattr(self.censor, "threshold"):
-            got = _validate.shown(self.censor)
-            raise ArgumentError("censor", f"must have a method threshold(t), like laconic.Censor; got {got}.")
+        censor = self.censor
+        if censor is not None and (isinstance(censor, type) or not (hasattr(censor, "threshold") or remembers(censor))):
+            got = _validate.shown(censor)
+            raise ArgumentError(
+                "censor", f"must have a method threshold(t), like laconic.Censor, or be a laconic.Budget; got {got}."
+            )
         if self.quantizer is not None:
             _check_quantizer(self.quantizer)
 
@@ -83,29 +93,51 @@ class Channel:
         account: Any = getattr(self.quantizer, "message_bits", None)
         return None if account is None else int(account(n_features))
 
-    def send(self, weights: Array, broadcast: Array, t: int) -> Transmission:
+    @property
+    def memory(self) -> tuple[str, ...]:
+        """Names of what the censor remembers of each agent; nothing, if it decides by the round alone."""
+        return tuple(self.censor.memory) if remembers(self.censor) else ()
+
+    def begin(self, n_rows: int) -> Array:
+        """What the censor remembers of each row before the first round, (n_rows, how much that is)."""
+        if not remembers(self.censor):
+            return np.zeros((n_rows, 0))
+        return np.asarray(self.censor.begin(n_rows), dtype=np.float64)
+
+    def send(self, weights: Array, broadcast: Array, t: int, memory: Array | None = None) -> Transmission:
         """Round ``t`` of every row: replicas after it, who sent (rows,), and saturated entries (rows,).
 
-        h = theta - theta-hat; if |h| >= alpha beta^t then theta-hat <- theta-hat + Q(h), else nothing is said.
+        h = theta - theta-hat; if |h| >= alpha beta^t then theta-hat <- theta-hat + Q(h), else nothing is said. What a
+        censor remembers is passed on from round to round as ``memory``; without it this is the first one.
         """
+        censor: Any = self.censor
         innovation = weights - broadcast
         sent = np.ones(len(weights), dtype=bool)
-        if self.censor is not None:
-            sent = np.sqrt((innovation**2).sum(axis=1)) >= self.censor.threshold(t)
-        outside, bits = np.zeros(len(weights), dtype=np.int64), None
-        quantizer: Any = self.quantizer
-        if quantizer is None:
-            heard = weights
-        elif _works_on_rows(quantizer):
-            heard = broadcast + quantizer(innovation)
+        norms = None if censor is None else np.sqrt((innovation**2).sum(axis=1))
+        if not remembers(censor):
+            if norms is not None:
+                sent = norms >= censor.threshold(t)
+            heard, bits = self._say(weights, broadcast, innovation, sent)
         else:
-            coded, bits = _code_rows(quantizer, innovation, sent)
-            heard = broadcast + coded
-            if hasattr(quantizer, "message_bits"):
-                bits = None
+            memory = self.begin(len(weights)) if memory is None else memory
+            heard, bits = self._say(weights, broadcast, innovation, censor.wishes(memory, norms))
+            prices = np.full(len(weights), self.message_bits(weights.shape[1])) if bits is None else bits
+            sent, memory = censor.spend(memory, norms, prices)
+            bits = None if bits is None else np.where(sent, bits, 0)
+        outside, quantizer = np.zeros(len(weights), dtype=np.int64), self.quantizer  # type: Array, Any
         if hasattr(quantizer, "outside"):
             outside = np.where(sent, quantizer.outside(innovation), 0)
-        return Transmission(np.where(sent[:, None], heard, broadcast), sent, outside, bits)
+        return Transmission(np.where(sent[:, None], heard, broadcast), sent, outside, bits, memory)
+
+    def _say(self, weights: Array, broadcast: Array, innovation: Array, said: Array) -> tuple[Array, Array | None]:
+        """Replicas of the rows that say something, and the bits of what they say, if these vary."""
+        quantizer: Any = self.quantizer
+        if quantizer is None:
+            return weights, None
+        if _works_on_rows(quantizer):
+            return broadcast + quantizer(innovation), None
+        coded, bits = _code_rows(quantizer, innovation, said)
+        return broadcast + coded, None if hasattr(quantizer, "message_bits") else bits
 
 
 def _works_on_rows(quantizer: object) -> bool:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from laconic.channel.budget import Budget
 from laconic.channel.censor import Censor
+from laconic.channel.channel import remembers
 from laconic.channel.coder import can_code
 from laconic.channel.quantizer import Quantizer
 
 P = TypeVar("P")
 
 #: Anything that works like one will do, so these hold no particular type.
-CENSORS: list[Any] = [Censor(0.5, 0.97)]
+CENSORS: list[Any] = [Censor(0.5, 0.97), Budget(0.5, burst=3)]
 QUANTIZERS: list[Any] = [Quantizer(4), Quantizer(4, rounding="tread"), Quantizer(6, range=(-1.5, 1.5))]
 
 
@@ -29,9 +31,10 @@ def register(part: P) -> P:
     True
     >>> channel.CENSORS.remove(grace)
     """
-    if isinstance(part, type) or not (hasattr(part, "threshold") or callable(part) or can_code(part)):
+    censors = hasattr(part, "threshold") or remembers(part)
+    if isinstance(part, type) or not (censors or callable(part) or can_code(part)):
         raise ValueError(f"part must be a censor or a quantizer, such as laconic.Quantizer(3); got {part!r}.")
-    known = CENSORS if hasattr(part, "threshold") else QUANTIZERS
+    known = CENSORS if censors else QUANTIZERS
     if part not in known:
         known.append(part)
     return part

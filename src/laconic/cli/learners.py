@@ -10,7 +10,7 @@ import ast
 from typing import Any
 
 from laconic import learners, losses
-from laconic.channel import Censor, Channel, Quantizer
+from laconic.channel import Budget, Censor, Channel, Quantizer
 from laconic.experiments.settings import BITS, REGULARIZATION, Setting
 from laconic.learners import Learner, Local, Speech
 from laconic.network import Network
@@ -54,12 +54,20 @@ def describe_learner(learner: Learner) -> str:
         words.append(f"ridge {learner.regularization:g}")
     channel = learner.channel
     if channel and channel.censor:
-        words.append(f"alpha {channel.censor.alpha:g}, beta {channel.censor.beta:g}")
+        words.append(_describe_censor(channel.censor))
     if channel and channel.quantizer:
         span = channel.quantizer.range
         kind = span if isinstance(span, str) else f"{span[0]:g} to {span[1]:g}"
         words.append(f"{channel.quantizer.bits} bits, {kind} range")
     return ", ".join(words) + f"; {learner.loss.name} loss"
+
+
+def _describe_censor(censor: Any) -> str:
+    if not isinstance(censor, Budget):
+        return f"alpha {censor.alpha:g}, beta {censor.beta:g}"
+    if censor.in_bits:
+        return f"at most {censor.income:g} bits a round, and {censor.most:g} at once"
+    return f"at most {censor.income:g} messages a round, and {censor.most:g} at once"
 
 
 def parameter(text: str) -> tuple[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any, final
 import numpy as np
 
 from laconic._validate import Array
+from laconic.channel import Budget
 from laconic.cli.inputs import Prepared
 from laconic.cli.learners import describe_learner
 from laconic.cli.words import count, facts, number, paragraph, plural, table
@@ -78,6 +79,8 @@ class Result:
             return f"Nothing was sent: the first wave starts after {plural(self.trace.n_rounds, 'round')} or more."
         censor = channel.censor
         assert censor is not None  # an uncensored channel always sends
+        if isinstance(censor, Budget):
+            return "Nothing was sent: no model moved, or the budget is less than one message."
         last = censor.threshold(self.trace.n_rounds)
         return (
             f"Nothing was sent: no model moved by {last:.3g}, the threshold of the last round. Try a smaller --alpha."

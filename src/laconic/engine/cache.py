@@ -17,6 +17,7 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 #: The files that are compiled.
 SOURCES = (
+    "budgeting",
     "coding",
     "endings",
     "least_squares",

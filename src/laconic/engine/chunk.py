@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from laconic._validate import Array
+from laconic.channel import Channel
 from laconic.features import RandomFeatures
 from laconic.learners import Learner, Sample
 from laconic.learners.base import row_dot
@@ -59,9 +60,39 @@ def make_sample(features: RandomFeatures, phi: Array, label: Array, t: int) -> S
     return Sample(phi, label, t, None if features.unit else row_dot(phi, phi))
 
 
-def snapshot(round: int, learner: Mapping[str, Array], broadcast: Array) -> State:
-    """A state of its own: copies, so that a run that goes on does not change it."""
-    return State(round, {name: array.copy() for name, array in learner.items()}, broadcast.copy())
+def snapshot(
+    round: int,
+    learner: Mapping[str, Array],
+    broadcast: Array,
+    channel: Channel | None = None,
+    memory: Array | None = None,
+) -> State:
+    """A state of its own: copies, so that a run that goes on does not change it.
+
+    ``memory`` (n_agents, ...) is what the channel's censor remembers.
+    """
+    parts = {} if channel is None or memory is None else dict(zip(channel.memory, memory.T.copy(), strict=True))
+    return State(round, {name: array.copy() for name, array in learner.items()}, broadcast.copy(), parts)
+
+
+def first_memory(learner: Learner, n_agents: int, state: State | None) -> Array:
+    """What the learner's censor remembers of each agent in ``state``, or before the first round: (n_agents, ...)."""
+    if learner.channel is None:
+        return np.zeros((n_agents, 0))
+    fresh, names = learner.channel.begin(n_agents), learner.channel.memory
+    if state is None:
+        return fresh
+    if set(state.channel) != set(names):
+        raise ValueError(
+            f"state comes from another channel: it remembers {sorted(state.channel) or 'nothing'}, "
+            f"{learner.channel.censor!r} remembers {sorted(names) or 'nothing'}."
+        )
+    for column, name in enumerate(names):
+        kept = np.asarray(state.channel[name], dtype=np.float64)
+        if kept.shape != (n_agents,):
+            raise ValueError(f"state comes from another network: its {name} has shape {kept.shape}, not ({n_agents},).")
+        fresh[:, column] = kept
+    return fresh
 
 
 def first_state(

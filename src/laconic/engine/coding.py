@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from laconic.engine.budgeting import N_REMEMBERED, admits, pays
 from laconic.engine.rows import copy_row, distance_row, dot_row, subtract_row
 from laconic.engine.vectors import (
     from_bits,
@@ -158,12 +159,18 @@ def range_row(innovation, n_features, size, low, high):
 
 
 @jit
-def transmit_row(weights, broadcast, at, n_features, size, threshold, rounding, cells, low, high, innovation):
+def transmit_row(
+    weights, broadcast, at, n_features, size, threshold, purse, memory, message_bits,
+    rounding, cells, low, high, innovation,
+):  # fmt: skip
     """Send what the censor lets through; returns (sent, entries outside the range, squared error of the replica)."""
     real = weights.dtype.type
     subtract_row(weights, at, broadcast, at, innovation, 0, size)
     square = dot_row(innovation, 0, innovation, 0, size)
-    if math.sqrt(square) < threshold:
+    norm, remembered = math.sqrt(square), at // size * N_REMEMBERED
+    if not admits(norm, threshold, purse, memory, remembered):
+        return False, 0, square
+    if not pays(norm, message_bits, purse, memory, remembered):
         return False, 0, square
     if rounding == DENSE:
         copy_row(weights, at, broadcast, at, size)

@@ -10,14 +10,15 @@ from typing import Any, final
 import numpy as np
 
 from laconic._validate import Array
-from laconic.channel import Censor, Quantizer
-from laconic.engine import coding, endings, rounds, single, steps
-from laconic.engine.chunk import COLUMNS, Chunk, first_state, snapshot
+from laconic.channel import Budget, Censor, Channel, Quantizer
+from laconic.engine import budgeting, coding, endings, rounds, single, steps
+from laconic.engine.chunk import COLUMNS, Chunk, first_memory, first_state, snapshot
 from laconic.engine.lifting import Front
 from laconic.engine.support import kernel_of, supports
 from laconic.engine.vectors import VECTOR_BYTES
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
+from laconic.learners.base import SPOKEN
 from laconic.learners.schedules import Constant, Schedule
 from laconic.network import Network
 from laconic.trace import State
@@ -110,13 +111,15 @@ class Compiled:
             network.degrees.astype(np.float64),
         )
         self._rate: Schedule = kernel_of(learner).rate
-        self._censor = learner.channel.censor if learner.channel else None
-        self._restore(first_state(learner, network, features.n_features, self.dtype, state))
+        censor = learner.channel.censor if learner.channel else None
+        self._censor = None if isinstance(censor, Budget) else censor
+        first = first_state(learner, network, features.n_features, self.dtype, state)
+        self._restore(first, np.ascontiguousarray(first_memory(learner, network.n_agents, state)).ravel())
         self._scratch = self._make_scratch()
         self._front = make_front(features, len(self._scratch.phases), self.dtype)
         self._no_thresholds = np.empty(0)
 
-    def _restore(self, state: State) -> None:
+    def _restore(self, state: State, memory: Array) -> None:
         self.round, self._parts = state.round, tuple(state.learner)
         n = self.n_agents
         rows = aligned(4 * n, self._n_features, self.dtype)
@@ -131,7 +134,7 @@ class Compiled:
         sums = aligned(n if "sums" in state.learner else 0, weights.shape[1], np.float64)
         if len(sums):
             sums[:, : self._n_features] = state.learner["sums"]
-        self._rows = rounds.Rows(weights, duals, broadcast, pull, sums)
+        self._rows = rounds.Rows(weights, duals, broadcast, pull, sums, np.zeros(n, dtype=np.uint8), memory)
         if state.round > 0:
             rounds.listen(self._plan, self._graph, self._rows)
         # A model cannot predict beyond its norm, so a resumed run starts from that yardstick of divergence.
@@ -161,7 +164,8 @@ class Compiled:
         """Copies of all that the next round needs."""
         n = self._n_features
         learner = {name: getattr(self._rows, name)[:, :n] for name in self._parts}
-        return snapshot(self.round, learner, self._rows.broadcast[:, :n])
+        memory = self._rows.memory.reshape(self.n_agents, -1)
+        return snapshot(self.round, learner, self._rows.broadcast[:, :n], self.learner.channel, memory)
 
     def advance(self, X: Array, y: Array, mapped: bool = False) -> Chunk:
         """Run the rounds of ``X`` (T, N, d), or of features (T, N, 2L) if ``mapped``, with labels ``y`` (T, N)."""
@@ -240,7 +244,19 @@ def make_plan(learner: Learner, features: RandomFeatures, n_agents: int, real: A
         features.n_frequencies,
         features.unit,
         float(kernel.reach),
+        learner.listen == SPOKEN,
+        (learner.channel.message_bits(features.n_features) or 0) if learner.channel else 0,
+        make_purse(learner.channel),
     )
+
+
+def make_purse(channel: Channel | None) -> budgeting.Purse:
+    """How a channel's censor decides."""
+    censor = channel.censor if channel else None
+    if not isinstance(censor, Budget):
+        return budgeting.Purse()
+    kind = budgeting.BY_BIT if censor.in_bits else budgeting.BY_MESSAGE
+    return budgeting.Purse(kind, censor.income, censor.most, censor.gain)
 
 
 def for_one(plan: rounds.Plan, largest: float, degree: int = 0) -> tuple[Array, Array]:
@@ -248,11 +264,12 @@ def for_one(plan: rounds.Plan, largest: float, degree: int = 0) -> tuple[Array, 
 
     ``largest`` is the yardstick of divergence to begin with.
     """
-    numbers = np.zeros(single.REACH + 1)
+    numbers = np.zeros(single.N_NUMBERS)
     numbers[[single.RHO, single.SHRINK, single.SCALE]] = plan.rho, plan.shrink, plan.scale
     numbers[[single.LARGEST, single.DEGREE, single.MIXING]] = largest, degree, plan.mixing
     numbers[[single.LOW, single.HIGH, single.REACH]] = plan.low, plan.high, plan.reach
+    numbers[[single.INCOME, single.BURST, single.GAIN]] = plan.purse[1:]
     bits = max(0, plan.cells.bit_length() - 1)
     shape = plan.n_frequencies, plan.rounding, bits, plan.n_features, int(plan.unit)
-    codes = np.array([plan.algorithm, plan.loss, *shape], dtype=np.int64)
+    codes = np.array([plan.algorithm, plan.loss, *shape, plan.purse.kind, plan.message_bits], dtype=np.int64)
     return numbers, codes

@@ -29,10 +29,11 @@ import numpy as np
 
 from laconic import _extras, _validate
 from laconic._validate import Array
-from laconic.channel import Censor
+from laconic.channel import Censor, remembers
 from laconic.engine.support import compiles, supports
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
+from laconic.learners.base import SPOKEN
 
 ENGINES = ("auto", "compiled", "reference")
 _THRESHOLDS_AHEAD = 256
@@ -54,6 +55,10 @@ class OneRow(ABC):
         What the last ``speak`` that sent something said; of no meaning where models travel as they are (``dense``).
     clips : float
         How many times the median pull a neighbour's may be; 0 where nothing is clipped.
+    heeds : bool
+        Whether the learner mixes only with those who have just spoken.
+    spoken : uint8 array (1 + n_neighbours,)
+        Who has spoken since the last ``listen``; of meaning where the learner ``heeds`` that.
     """
 
     sample: Array
@@ -62,12 +67,15 @@ class OneRow(ABC):
     message: Array
     dense: bool
     clips: float
+    spoken: Array
 
     def __init__(self, learner: Learner, features: RandomFeatures, dtype: np.dtype[Any]) -> None:
         self.learner, self.dtype = learner, dtype
         self.n_features = features.n_features
-        self.clips = learner.clips()
-        self._censor = learner.channel.censor if learner.channel else None
+        self.clips, self.heeds = learner.clips(), learner.listen == SPOKEN
+        self._censor: Any = learner.channel.censor if learner.channel else None
+        self._remembers = remembers(self._censor)
+        self._memory = learner.channel.begin(1)[0] if learner.channel else np.zeros(0)
         self._thresholds, self._thresholds_from = np.zeros(0), 1
 
     # The steps of a round -------------------------------------------------------------------------------------------
@@ -149,6 +157,11 @@ class OneRow(ABC):
         """theta-hat of the agent and of its neighbours, (1 + n_neighbours, n_features). Not a copy."""
 
     @property
+    def memory(self) -> Array:
+        """What the censor remembers of the agent, float64: nothing, if it decides by the round alone. Not a copy."""
+        return self._memory
+
+    @property
     @abstractmethod
     def pull(self) -> Array:
         """What was last heard, (1 or 2, n_features): the disagreement or the mixture, or both. A copy."""
@@ -168,7 +181,7 @@ class OneRow(ABC):
 
     def _threshold(self, t: int) -> float:
         """The censor's threshold in round ``t``; 0 if nothing is censored."""
-        if self._censor is None:
+        if self._censor is None or self._remembers:
             return 0.0
         if type(self._censor) is not Censor:
             return float(self._censor.threshold(t))

@@ -28,6 +28,7 @@ class CompiledRow(OneRow):
         super().__init__(learner, features, dtype)
         plan = make_plan(learner, features, n_agents, dtype.type)
         self._numbers, self._codes = for_one(plan, largest=0.0)
+        self.memory[:] = self._memory
         self.dense = plan.rounding == coding.DENSE
         self.message = np.zeros(-(-self.n_features * int(self._codes[single.BITS]) // 8), dtype=np.uint8)
         self._phases = aligned(1, features.n_frequencies, dtype)
@@ -38,6 +39,7 @@ class CompiledRow(OneRow):
         self._rows = aligned(single.N_OWN_ROWS + n_neighbours, self.n_features, dtype)
         self.shares = np.zeros((1 + n_neighbours, self._rows.shape[1]))
         self.sums = np.zeros(self.shares.shape)
+        self.spoken = np.zeros(1 + n_neighbours, dtype=np.uint8)
         self.use(features)
         self.listen_to((), ())
 
@@ -86,6 +88,11 @@ class CompiledRow(OneRow):
 
     def listen(self) -> None:
         """Steps 4 and 5."""
+        if self.heeds:
+            heard = self._bounds, self._live, self._combination, self.spoken
+            single.listen_to_spoken(*heard, self._rows, self.shares, self._numbers, self._codes)
+            self.spoken[:] = 0
+            return
         single.listen_one(
             self._bounds, self._live, self._combination, self._rows, self.shares, self.sums, self._numbers, self._codes
         )
@@ -108,12 +115,13 @@ class CompiledRow(OneRow):
         """Keep the replicas of these neighbours, in this order."""
         rows = aligned(single.N_OWN_ROWS + len(kept), self.n_features, self.dtype)
         shares, sums = np.zeros((2, 1 + len(kept), rows.shape[1]))
+        spoken = np.zeros(1 + len(kept), dtype=np.uint8)
         rows[: single.SAID] = self._rows[: single.SAID]
         for k, old in enumerate([0, *kept]):
             if old or not k:
                 rows[single.SAID + k] = self._rows[single.SAID + old]
-                shares[k], sums[k] = self.shares[old], self.sums[old]
-        self._rows, self.shares, self.sums = rows, shares, sums
+                shares[k], sums[k], spoken[k] = self.shares[old], self.sums[old], self.spoken[old]
+        self._rows, self.shares, self.sums, self.spoken = rows, shares, sums, spoken
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -134,6 +142,11 @@ class CompiledRow(OneRow):
     def replicas(self) -> Array:
         """theta-hat of the agent and of its neighbours."""
         return self._rows[single.SAID :, : self.n_features]
+
+    @property
+    def memory(self) -> Array:
+        """It lies behind the numbers of the plan."""
+        return self._numbers[single.MEMORY : single.MEMORY + len(self._memory)]
 
     @property
     def pull(self) -> Array:

@@ -40,6 +40,7 @@ class PlainRow(OneRow):
         self._n_agents = n_agents
         self._said = np.zeros((1 + n_neighbours, self.n_features), dtype=dtype)
         self.shares, self.sums = np.zeros(self._said.shape), np.zeros(self._said.shape)
+        self.spoken = np.zeros(1 + n_neighbours, dtype=np.uint8)
         self._pull = np.zeros((2, self.n_features), dtype=dtype)
         self._largest = 0.0
         self.use(features)
@@ -76,7 +77,10 @@ class PlainRow(OneRow):
             if abs(label) > self._largest:
                 self._largest = abs(label)
             sample = make_sample(self._features, phi, np.array([label], dtype=self.dtype), t)
-            self._state, _ = self.learner.step(self._state, sample, self._heard())
+            heard = self._heard()
+            if self.heeds:  # what was said has been heard, and is not heard again
+                heard = heard._replace(mixture=np.zeros_like(heard.mixture))
+            self._state, _ = self.learner.step(self._state, sample, heard)
             weights = self._state.weights
             if not np.isfinite((weights * weights).sum()):
                 return DIVERGED, prediction
@@ -109,28 +113,49 @@ class PlainRow(OneRow):
 
     def speak(self, t: int) -> tuple[bool, int, float]:
         """Step 3."""
-        weights, quantizer = self._state.weights[0], self._quantizer
-        innovation = weights - self._said[0]
-        if np.sqrt((innovation * innovation).sum()) < self._threshold(t):
-            return False, 0, 0.0
+        innovation = self._state.weights[0] - self._said[0]
+        norm = np.sqrt((innovation * innovation).sum())
+        if not self._remembers:
+            if norm < self._threshold(t):
+                return False, 0, 0.0
+            said, outside, scale = self._compose(innovation)
+        else:
+            norms, memory = np.array([norm]), self.memory[None]
+            wish = bool(self._censor.wishes(memory, norms)[0])
+            said, outside, scale = self._compose(innovation) if wish else (None, 0, 0.0)
+            sent, remembered = self._censor.spend(memory, norms, np.array([self._price() if wish else 0]))
+            self.memory[:] = remembered[0]
+            if not sent[0]:
+                return False, 0, 0.0
+        if said is not None:
+            self._said[0] = said
+        return True, outside, scale
+
+    def _compose(self, innovation: Array) -> tuple[Array | None, int, float]:
+        """Write the ``message``: the replica that it makes, None if the same; entries that saturate; the scale."""
+        own, quantizer = self._said[0], self._quantizer
         if quantizer is None:
-            self._said[0] = weights
-            return True, 0, 0.0
+            return self._state.weights[0].copy(), 0, 0.0
         if type(quantizer) is Quantizer:
             codes = quantizer.quantize(innovation)
             self.message = pack(codes.codes, quantizer.bits)
             scale = 0.0 if codes.scale is None else float(codes.scale)
-            if codes.scale is None or scale > 0:  # else h = 0, and so is Q(h)
-                self._said[0] += quantizer.dequantize(codes, self.dtype)
-            return True, int(quantizer.outside(innovation)), scale
+            # With a scale of zero h = 0, and so is Q(h).
+            moves = codes.scale is None or scale > 0
+            said = own + quantizer.dequantize(codes, self.dtype) if moves else None
+            return said, int(quantizer.outside(innovation)), scale
         if not can_code(quantizer):  # one for the simulator only, alone
-            self._said[0] += quantizer(innovation[None])[0]
-            return True, 0, 0.0
+            return own + quantizer(innovation[None])[0], 0, 0.0
         data = encode_row(quantizer, innovation)
         self.message = np.frombuffer(data, dtype=np.uint8)
-        self._said[0] += decode_row(quantizer, data, self.n_features, self.dtype)
         outside = quantizer.outside(innovation[None])[0] if hasattr(quantizer, "outside") else 0
-        return True, int(outside), 0.0
+        return own + decode_row(quantizer, data, self.n_features, self.dtype), int(outside), 0.0
+
+    def _price(self) -> int:
+        """Bits of the ``message``."""
+        assert self.learner.channel is not None
+        known = self.learner.channel.message_bits(self.n_features)
+        return 8 * len(self.message) if known is None else known
 
     def hear(self, index: int, message: Array, scale: float) -> bool:
         """Step 4."""
@@ -172,11 +197,15 @@ class PlainRow(OneRow):
             self._state = self.learner.hear(self._state, self._heard()._replace(shares=shares))
             return
         disagreement, mixture = self._pull = np.zeros_like(self._pull)
-        own = self._said[0]
+        own, model = self._said[0], self._state.weights[0]
         for index, share in zip(self._live, self._combination, strict=True):
             apart = own - self._said[index]
             disagreement += apart
-            mixture -= share * apart
+            if not self.heeds:
+                mixture -= share * apart
+            elif self.spoken[index]:
+                mixture += share * (self._said[index] - model)
+        self.spoken[:] = 0
         self._state = self.learner.hear(self._state, self._heard())
 
     def listen_to(self, live: tuple[int, ...], combination: tuple[float, ...]) -> None:
@@ -189,10 +218,12 @@ class PlainRow(OneRow):
         """Keep the replicas of these neighbours, in this order."""
         said = np.zeros((1 + len(kept), self.n_features), dtype=self.dtype)
         shares, sums = np.zeros(said.shape), np.zeros(said.shape)
+        spoken = np.zeros(len(said), dtype=np.uint8)
         for k, old in enumerate([0, *kept]):
             if old or not k:
                 said[k], shares[k], sums[k] = self._said[old], self.shares[old], self.sums[old]
-        self._said, self.shares, self.sums = said, shares, sums
+                spoken[k] = self.spoken[old]
+        self._said, self.shares, self.sums, self.spoken = said, shares, sums, spoken
 
     @property
     def parts(self) -> tuple[str, ...]:

@@ -7,11 +7,11 @@ from typing import Any, final
 import numpy as np
 
 from laconic._validate import Array
-from laconic.engine.chunk import COLUMNS, Chunk, first_state, make_sample, snapshot
+from laconic.engine.chunk import COLUMNS, Chunk, first_memory, first_state, make_sample, snapshot
 from laconic.engine.endings import DIVERGENCE
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
-from laconic.learners.base import row_dot
+from laconic.learners.base import SPOKEN, row_dot
 from laconic.network import Heard, Network
 from laconic.trace import State
 
@@ -38,6 +38,7 @@ class Reference:
         start = first_state(learner, network, features.n_features, self.dtype, state)
         self._state = type(fresh)(**start.learner)
         self._broadcast = start.broadcast
+        self._memory = first_memory(learner, network.n_agents, state)
         self._reach = learner.clips()
         self._heard = self._listen(self._state)
         self.round = start.round
@@ -53,7 +54,7 @@ class Reference:
 
     def state(self) -> State:
         """Copies of all that the next round needs."""
-        return snapshot(self.round, self._state._asdict(), self._broadcast)
+        return snapshot(self.round, self._state._asdict(), self._broadcast, self.learner.channel, self._memory)
 
     def advance(self, X: Array, y: Array, mapped: bool = False) -> Chunk:
         """Run the rounds of ``X`` (T, N, d), or of features (T, N, 2L) if ``mapped``, with labels ``y`` (T, N)."""
@@ -99,14 +100,19 @@ class Reference:
         outside = np.zeros(len(label), dtype=np.int32)
         sizes, error = None, 0.0
         if learner.channel is not None:
-            self._broadcast, sent, outside, sizes = learner.channel.send(self._state.weights, self._broadcast, t)
+            said = learner.channel.send(self._state.weights, self._broadcast, t, self._memory)
+            self._broadcast, sent, outside, sizes, _ = said
+            if said.memory is not None:
+                self._memory = said.memory
             heeded = self._state._replace(sums=self._state.sums + self._broadcast) if self._reach else self._state
-            self._heard = self._listen(heeded)
+            self._heard = self._listen(heeded, sent)
             error = float(np.linalg.norm(self._state.weights - self._broadcast))
 
         # 5. Dual, or whatever the learner does with what it heard.
         if talking:
             self._state = learner.hear(self._state, self._heard)
+            if learner.listen == SPOKEN:  # what was said has been heard, and is not heard again
+                self._heard = self._heard._replace(mixture=np.zeros_like(self._heard.mixture))
         weights = self._state.weights
         energy = float((weights.astype(np.float64) ** 2).sum())
         if not np.isfinite(energy):
@@ -125,10 +131,13 @@ class Reference:
             row["message_sizes"] = np.where(connected, sizes, 0)
         return row | {f"info.{name}": value for name, value in info.items()}, 0
 
-    def _listen(self, state: Any) -> Heard:
-        """What everybody hears now."""
+    def _listen(self, state: Any, spoken: Array | None = None) -> Heard:
+        """What everybody hears now, when these have ``spoken``; between two rounds nobody has."""
         if self._reach:
             return self.network.listen_with_care(self._broadcast, state.sums, self._reach)
+        if self.learner.listen == SPOKEN:
+            spoken = np.zeros(self.network.n_agents, dtype=bool) if spoken is None else spoken
+            return self.network.listen_to_spoken(self._broadcast, state.weights, spoken)
         return self.network.listen(self._broadcast)
 
     def _score_collectively(self, phi: Array, label: Array) -> dict[str, Array]:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from laconic.engine.budgeting import BY_ROUND, Purse
 from laconic.engine.cache import entry
 from laconic.engine.coding import DENSE, transmit_row
 from laconic.engine.endings import BAD_INPUT, DIVERGED, FINISHED
@@ -34,6 +35,9 @@ class Plan(NamedTuple):
     n_frequencies: int
     unit: bool
     reach: float
+    heeds: bool
+    message_bits: int
+    purse: Purse
 
 
 class Graph(NamedTuple):
@@ -51,7 +55,8 @@ class Rows(NamedTuple):
 
     Where nothing is censored or spare, ``broadcast`` may be the very array ``weights``, except for the learner that
     moves its weights after it has spoken (adapt, then combine). ``sums`` are running sums of ``broadcast`` in double
-    precision, where pulls are clipped; otherwise it has no rows.
+    precision, where pulls are clipped; otherwise it has no rows. ``spoken`` says who has spoken in this round;
+    ``memory`` is what a budget remembers, three numbers an agent, or empty.
     """
 
     weights: np.ndarray
@@ -59,6 +64,8 @@ class Rows(NamedTuple):
     broadcast: np.ndarray
     pull: np.ndarray
     sums: np.ndarray
+    spoken: np.ndarray
+    memory: np.ndarray
 
 
 class Scratch(NamedTuple):
@@ -139,11 +146,11 @@ def score_collectively(phi, phi_at, labels, t, weights, size, loss, squares, los
 @entry
 def listen(plan, graph, rows):
     """Step 4 for everybody: what a resumed run starts from."""
-    weights, duals, broadcast, pull, sums = rows
+    weights, duals, broadcast, pull, sums, spoken, _ = rows
     starts, neighbours, combination, _ = graph
     hear_rows(
-        False, plan.algorithm, plan.rho, plan.mixing, plan.reach,
-        weights, duals, broadcast, sums, starts, neighbours, combination, pull,
+        False, plan.algorithm, plan.rho, plan.mixing, plan.reach, plan.heeds,
+        weights, duals, broadcast, sums, spoken, starts, neighbours, combination, pull,
     )  # fmt: skip
 
 
@@ -157,13 +164,14 @@ def advance(
     when nothing is censored. ``largest`` holds the largest label so far, the yardstick of divergence. ``scores`` is
     None, and then costs no compilation either, or two (T, N) arrays for the collective squared error and loss.
     """
-    algorithm, loss, rho, shrink, mixing, rounding, cells, low, high, scale, n_features, _, unit, reach = plan
+    algorithm, loss, rho, shrink, mixing, rounding, cells, low, high, scale, n_features, _, unit, reach = plan[:14]
+    heeds, bits, purse = plan.heeds, plan.message_bits, plan.purse
     starts, neighbours, combination, degrees = graph
-    weights, duals, broadcast, pull, sums = rows
+    weights, duals, broadcast, pull, sums, spoken, memory = rows
     phases, ahead, innovation, spare = scratch
     n_rounds, n_agents = labels.shape
     n_rows, size = n_rounds * n_agents, weights.shape[1]
-    direct = rounding == DENSE and thresholds.size == 0 and algorithm != ADAPT_THEN_COMBINE
+    direct = rounding == DENSE and thresholds.size == 0 and purse.kind == BY_ROUND and algorithm != ADAPT_THEN_COMBINE
     phi = samples if mapped else ahead
     first, end = 0, (n_rows if mapped else 0)
     whole_rounds = mapped or ahead.shape[0] % n_agents == 0
@@ -212,6 +220,9 @@ def advance(
                     n_features,
                     size,
                     threshold,
+                    purse,
+                    memory,
+                    bits,
                     rounding,
                     cells,
                     low,
@@ -219,6 +230,7 @@ def advance(
                     innovation,
                 )
                 connected = starts[i + 1] > starts[i]
+                spoken[i] = sent
                 record.sent[t, i] = sent and connected
                 record.outside[t, i] = outside if connected else 0
                 error += square
@@ -228,8 +240,8 @@ def advance(
             if reach > 0.0:
                 sum_up(sums, broadcast)
             hear_rows(
-                True, algorithm, rho, mixing, reach,
-                weights, duals, broadcast, sums, starts, neighbours, combination, pull,
+                True, algorithm, rho, mixing, reach, heeds,
+                weights, duals, broadcast, sums, spoken, starts, neighbours, combination, pull,
             )  # fmt: skip
 
         record.broadcast_error[t] = math.sqrt(error)

@@ -128,3 +128,15 @@ def mix_row(broadcast, at, neighbours, combination, start, stop, pull, size):
         for k in range(0, size, width):
             apart = load(broadcast, last + k) - load(broadcast, at + k)
             store(pull, at + k, load(pull, at + k) + share * apart)
+
+
+@jit
+def mix_spoken_row(weights, broadcast, at, neighbours, combination, start, stop, spoken, pull, size):
+    """Sum over neighbours that have just spoken of a_ij (theta-hat_j - theta_i), in the order of the neighbour list."""
+    clear_row(pull, at, size)
+    for n in range(start, stop):
+        if spoken[neighbours[n]]:
+            other, share = neighbours[n] * size, splat(combination[n])
+            for k in range(0, size, width_of(broadcast)):
+                apart = load(broadcast, other + k) - load(weights, at + k)
+                store(pull, at + k, load(pull, at + k) + share * apart)

@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from laconic.engine.budgeting import N_REMEMBERED, admits, pays
 from laconic.engine.cache import entry
 from laconic.engine.coding import DENSE, add_code_row, code_row, pack_row, range_row, unpack_row
 from laconic.engine.endings import BAD_INPUT, DIVERGED, FINISHED, NORM_LIMIT
@@ -23,8 +24,9 @@ from laconic.engine.vectors import jit
 
 OWN, DUAL, PULL, PHI, SPARE, CELLS, SAID = range(7)
 N_OWN_ROWS = 7
-RHO, SHRINK, SCALE, LARGEST, DEGREE, MIXING, LOW, HIGH, REACH = range(9)
-ALGORITHM, LOSS, N_FREQUENCIES, ROUNDING, BITS, N_FEATURES, UNIT = range(7)
+RHO, SHRINK, SCALE, LARGEST, DEGREE, MIXING, LOW, HIGH, REACH, INCOME, BURST, GAIN, MEMORY = range(13)
+N_NUMBERS = MEMORY + N_REMEMBERED
+ALGORITHM, LOSS, N_FREQUENCIES, ROUNDING, BITS, N_FEATURES, UNIT, CENSOR, MESSAGE_BITS = range(9)
 
 
 @jit
@@ -73,6 +75,12 @@ def learn_one(sample, label, rate, frequencies, rows, phases, numbers, codes):
     return FINISHED, cells[0, 0]
 
 
+@jit
+def purse_of(numbers, codes):
+    """How the censor decides."""
+    return codes[CENSOR], numbers[INCOME], numbers[BURST], numbers[GAIN]
+
+
 @entry
 def speak_one(threshold, packed, rows, numbers, codes):
     """Step 3 for one agent: censor, quantize, and write the codes to ``packed``.
@@ -85,7 +93,10 @@ def speak_one(threshold, packed, rows, numbers, codes):
     at, said_at = OWN * size, SAID * size
     innovation = rows[SPARE : SPARE + 1]
     subtract_row(rows, at, rows, said_at, innovation, 0, size)
-    if math.sqrt(dot_row(innovation, 0, innovation, 0, size)) < threshold:
+    norm, purse = math.sqrt(dot_row(innovation, 0, innovation, 0, size)), purse_of(numbers, codes)
+    if not admits(norm, threshold, purse, numbers, MEMORY):
+        return False, 0, np.float32(0)
+    if not pays(norm, codes[MESSAGE_BITS], purse, numbers, MEMORY):
         return False, 0, np.float32(0)
     if rounding == DENSE:
         copy_row(rows, at, rows, said_at, size)
@@ -146,13 +157,31 @@ def listen_one(bounds, live, combination, rows, shares, sums, numbers, codes):
     if numbers[REACH] > 0.0:
         sum_up(sums, said)
     hear_rows(
-        True, codes[ALGORITHM], real(numbers[RHO]), real(numbers[MIXING]), numbers[REACH],
-        rows[OWN : OWN + 1], rows[DUAL : DUAL + 1], said, sums, bounds, live, combination, rows[PULL : PULL + 1],
+        True, codes[ALGORITHM], real(numbers[RHO]), real(numbers[MIXING]), numbers[REACH], False,
+        rows[OWN : OWN + 1], rows[DUAL : DUAL + 1], said, sums, live, bounds, live, combination, rows[PULL : PULL + 1],
     )  # fmt: skip
+    add_to_shares(live, said, shares, size)
+
+
+@jit
+def add_to_shares(live, said, shares, size):
+    """F <- F + theta-hat_i - theta-hat_j, of each live neighbour."""
     for n in range(live.size):
         row = live[n]
         for k in range(size):
             shares[row, k] += np.float64(said[0, k]) - np.float64(said[row, k])
+
+
+@entry
+def listen_to_spoken(bounds, live, combination, spoken, rows, shares, numbers, codes):
+    """As ``listen_one``, for a learner that mixes only with those who have just ``spoken``."""
+    real = rows.dtype.type
+    size, said = rows.shape[1], rows[SAID:]
+    hear_rows(
+        True, codes[ALGORITHM], real(numbers[RHO]), real(numbers[MIXING]), 0.0, True, rows[OWN : OWN + 1],
+        rows[DUAL : DUAL + 1], said, shares, spoken, bounds, live, combination, rows[PULL : PULL + 1],
+    )  # fmt: skip
+    add_to_shares(live, said, shares, size)
 
 
 @entry

@@ -12,7 +12,7 @@ from numba import njit
 
 from laconic.engine.endings import DIVERGENCE
 from laconic.engine.robust import clip_disagreement, clip_duals, clip_mixture, weigh_row
-from laconic.engine.rows import add_row, disagree_row, dot_row, mix_row
+from laconic.engine.rows import add_row, disagree_row, dot_row, mix_row, mix_spoken_row
 from laconic.engine.vectors import jit, load, splat, store, width_of
 
 # A call passes some seventy numbers for its arrays: worth a tenth of a round of five agents, so there is none.
@@ -218,12 +218,14 @@ def hear_with_care(
 
 @ladder
 def hear_rows(
-    answer, algorithm, rho, mixing, reach, weights, duals, broadcast, sums, starts, neighbours, combination, pull
-):
+    answer, algorithm, rho, mixing, reach, heeds,
+    weights, duals, broadcast, sums, spoken, starts, neighbours, combination, pull,
+):  # fmt: skip
     """Steps 4 and 5: each row takes from the replicas what its learner needs, and moves its dual or its model by that.
 
     Without ``answer`` it only takes: that is where a resumed run starts from. ``sums`` are of meaning where pulls are
-    clipped, to ``reach`` times their median; they include what is heard now.
+    clipped, to ``reach`` times their median; they include what is heard now. If it ``heeds`` who has just ``spoken``, a
+    learner that mixes does so with them only.
     """
     size = pull.shape[1]
     if reach > 0.0:
@@ -239,6 +241,10 @@ def hear_rows(
             if answer:
                 add_row(duals, at, rho, pull, at, size)
         elif algorithm != LOCAL:
-            mix_row(broadcast, at, neighbours, combination, starts[i], starts[i + 1], pull, size)
+            start, stop = starts[i], starts[i + 1]
+            if heeds:
+                mix_spoken_row(weights, broadcast, at, neighbours, combination, start, stop, spoken, pull, size)
+            else:
+                mix_row(broadcast, at, neighbours, combination, start, stop, pull, size)
             if answer and algorithm == ADAPT_THEN_COMBINE:
                 add_row(weights, at, mixing, pull, at, size)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.util import find_spec
 
-from laconic.channel import Quantizer
+from laconic.channel import Budget, Quantizer, remembers
 from laconic.learners import Learner, Speech
 from laconic.learners.base import Kernel
 
@@ -18,11 +18,12 @@ def supports(learner: Learner) -> bool:
     if learner.speech is Speech.OWN:
         return learner.loss.kernel in WAVING
     channel = learner.channel
-    quantizer = channel.quantizer if channel else None
+    quantizer, censor = (channel.quantizer, channel.censor) if channel else (None, None)
     return (
         learner.kernel() is not None
         and learner.loss.kernel is not None
         and (quantizer is None or type(quantizer) is Quantizer)
+        and (not remembers(censor) or type(censor) is Budget)
     )
 
 

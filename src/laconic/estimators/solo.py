@@ -12,7 +12,7 @@ import numpy as np
 
 from laconic._validate import Array
 from laconic.engine import Diverged, simulate
-from laconic.engine.chunk import first_state
+from laconic.engine.chunk import first_memory, first_state
 from laconic.engine.endings import BAD_INPUT, FINISHED
 from laconic.engine.one import make_row
 from laconic.features import RandomFeatures
@@ -64,6 +64,7 @@ class Solo:
         for name, rows in kept.learner.items():
             self._row.put(name, rows[0])
         self._row.replicas[:] = kept.broadcast
+        self._row.memory[:] = first_memory(learner, 1, state)[0]
         # A model cannot predict beyond its norm: that is the first yardstick of divergence, as in ``lc.simulate``.
         self._row.largest = float(np.sqrt((kept.weights**2).sum()))
         self.sample = self._row.sample
@@ -103,4 +104,6 @@ class Solo:
     def state(self) -> State:
         """A copy of all that the next sample needs, for another ``Solo`` or for ``lc.simulate``."""
         learner = {name: np.array(self._row.part(name))[None] for name in self._row.parts}
-        return State(self.round, learner, self._row.replicas.copy())
+        names = self.learner.channel.memory if self.learner.channel else ()
+        memory = dict(zip(names, self._row.memory[:, None].copy(), strict=True))
+        return State(self.round, learner, self._row.replicas.copy(), memory)

@@ -39,6 +39,9 @@ from laconic.learners.schedules import Constant, Schedule
 from laconic.network import Heard, Network
 from laconic.waves import Rule
 
+#: Whom a learner mixes with.
+ALL, SPOKEN = "all", "spoken"
+
 
 class Sample(NamedTuple):
     """What one round brings to each row.
@@ -107,6 +110,8 @@ class Learner(ABC):
     #: The algorithm's name in tables and figures, and, in any case and with or without hyphens, wherever one is chosen.
     name: ClassVar[str] = "custom"
     speech: ClassVar[Speech] = Speech.BROADCAST
+    #: Whom it mixes with: "all", whenever they last spoke, or "spoken", those who have spoken in this round.
+    listen: str = ALL
     #: The steps that decide how fast it learns, and for each the values that tuning tries first.
     grid: ClassVar[Mapping[str, tuple[float, ...]]] = {}
     #: Arguments with which it computes something else than by default: the battery of checks tries each of them.

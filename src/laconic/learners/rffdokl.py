@@ -8,8 +8,9 @@ import numpy as np
 
 from laconic import _validate, losses
 from laconic._validate import Array
+from laconic._worded import ArgumentError
 from laconic.channel import Channel
-from laconic.learners.base import Kernel, Sample, row_dot, tempered
+from laconic.learners.base import ALL, SPOKEN, Kernel, Sample, row_dot, tempered
 from laconic.learners.families import Gradient
 from laconic.learners.robust import REACH, Clipping
 from laconic.learners.schedules import NumberOrSchedule
@@ -41,7 +42,13 @@ class RFFDOKL(Clipping, Gradient):
 
         theta_i + mixing sum_j a_ij (theta-hat_j - theta-hat_i),
 
-    which is the same when theta-hat = theta and mixing = 1.
+    which is the same when theta-hat = theta and mixing = 1. Replicas of those who are silent stay what they were, and
+    to be drawn to them in every round winds a model up: see ``Channel``. With ``listen="spoken"`` an agent mixes, after
+    its own step, only with those who have just spoken,
+
+        theta_i <- theta_i + mixing sum over j that spoke of a_ij (theta-hat_j - theta_i),
+
+    and does nothing where nobody did. That is a convex combination, so it cannot diverge by itself, however few speak.
 
     Parameters
     ----------
@@ -49,8 +56,10 @@ class RFFDOKL(Clipping, Gradient):
         Step size of the gradient.
     order : "combine-then-adapt" or "adapt-then-combine"
     mixing : float, optional
-        Share of the mixture that is taken in. Default: 1 through a lossless channel, 0.5 through a lossy one (where 1
-        diverges under coarse quantization).
+        Share of the mixture that is taken in. Default: 1 through a lossless channel and with ``listen="spoken"``, 0.5
+        through a lossy one (where 1 diverges under coarse quantization).
+    listen : "all" or "spoken"
+        Whom to mix with; "spoken" is for ``order="adapt-then-combine"`` and without ``robust``.
     regularization, loss, channel, robust, reach
         As for ODKLA.
 
@@ -59,10 +68,17 @@ class RFFDOKL(Clipping, Gradient):
     >>> import laconic as lc
     >>> lc.RFFDOKL(step=0.25).mixing, lc.RFFDOKL(step=0.25, channel=lc.Channel(quantizer=lc.Quantizer(3))).mixing
     (1.0, 0.5)
+    >>> quiet = lc.Channel(lc.Budget(0.1), lc.Quantizer(3))
+    >>> lc.RFFDOKL(step=0.25, order="adapt-then-combine", listen="spoken", channel=quiet).mixing
+    1.0
     """
 
     name = "RFF-DOKL"
-    variants = ({"order": COMBINE_THEN_ADAPT}, {"order": ADAPT_THEN_COMBINE})
+    variants = (
+        {"order": COMBINE_THEN_ADAPT},
+        {"order": ADAPT_THEN_COMBINE},
+        {"order": ADAPT_THEN_COMBINE, "listen": SPOKEN},
+    )
 
     def __init__(
         self,
@@ -70,6 +86,7 @@ class RFFDOKL(Clipping, Gradient):
         order: str = COMBINE_THEN_ADAPT,
         *,
         mixing: float | None = None,
+        listen: str = ALL,
         regularization: float = 1e-4,
         loss: str | losses.Loss = "squared",
         channel: Channel = Channel(),  # noqa: B008 (immutable)
@@ -81,8 +98,15 @@ class RFFDOKL(Clipping, Gradient):
         _validate.instance("channel", channel, Channel, "a laconic.Channel")
         self._set_clipping(robust, reach)
         self.order = _validate.choice("order", order, (COMBINE_THEN_ADAPT, ADAPT_THEN_COMBINE))
+        self.listen = _validate.choice("listen", listen, (ALL, SPOKEN))
+        if listen == SPOKEN and order != ADAPT_THEN_COMBINE:
+            raise ArgumentError(
+                "listen", f"must be 'all' unless order is 'adapt-then-combine', and order is {order!r}."
+            )
+        if listen == SPOKEN and robust is not None:
+            raise ArgumentError("listen", "must be 'all' with robust='clip', which compares what all have said.")
         if mixing is None:
-            mixing = 1.0 if channel.lossless else _LOSSY_MIXING
+            mixing = 1.0 if channel.lossless or listen == SPOKEN else _LOSSY_MIXING
         self.mixing = _validate.number("mixing", mixing, above=0)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:

@@ -112,6 +112,8 @@ class Accounts:
                 replica[:] = before
                 return "not finite"
             self.ledger.shares[index] = share
+        if self.ledger.row.heeds:
+            self.ledger.row.spoken[index] = 1
         return ""
 
     def is_too_large(self, index: int) -> bool:

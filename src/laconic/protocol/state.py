@@ -49,6 +49,8 @@ def take_state(dialogue: Dialogue) -> AgentState:
         "pull": row.pull,
         "said": row.replicas.copy(),
         "shares": ledger.shares[1:].copy(),
+        **({"memory": row.memory.copy()} if row.memory.size else {}),
+        **({"spoken": row.spoken[1:].copy()} if row.heeds else {}),
     }
     return AgentState({**about, "tell_whole": dialogue.tell_whole, "largest": row.largest}, arrays)
 
@@ -104,6 +106,8 @@ def put_state(dialogue: Dialogue, state: AgentState) -> None:
         ledger.strained, ledger.harmless = True, 0.0
         for part in row.parts:
             row.put(part, checked[_place(part)])
+        if row.memory.size:
+            row.memory[:] = checked["memory"]
         ledger.said(0)[:] = checked["said"][0]
     known = list(kept)
     for name, end in ends.items():
@@ -111,6 +115,8 @@ def put_state(dialogue: Dialogue, state: AgentState) -> None:
         end.index, end.leads = here.index, here.leads
         if isinstance(ledger, Ledger):
             dialogue.accounts.open(end.index, checked["said"][1 + at], checked["shares"][at])
+            if ledger.row.heeds:
+                ledger.row.spoken[end.index] = checked["spoken"][at]
         end.restart()
         _put_end(here, end)
     if isinstance(ledger, Waves) and memory is not None:
@@ -138,6 +144,8 @@ def _check_arrays(ledger: Ledger, arrays: dict[str, Array], n_kept: int) -> dict
         "said": ((1 + n_kept, n), dtype, MODEL_LIMIT),
         # Those that a neighbour has set to what they may be at most have grown since.
         "shares": ((n_kept, n), np.dtype(np.float64), 2 * SHARE_LIMIT),
+        **({"memory": (row.memory.shape, np.dtype(np.float64), np.inf)} if row.memory.size else {}),
+        **({"spoken": ((n_kept,), np.dtype(np.uint8), 1)} if row.heeds else {}),
     }
     for name, (shape, kind, limit) in shapes.items():
         array = arrays[name]

@@ -19,6 +19,7 @@ from laconic.channel import CENSORS, QUANTIZERS, Channel
 from laconic.engine import Diverged, simulate
 from laconic.features import RandomFeatures
 from laconic.learners import Learner, Sample
+from laconic.learners.base import SPOKEN
 from laconic.network import Heard, Network
 from laconic.testing.parts import check_censor, check_data_set, check_loss, check_quantizer, require
 
@@ -262,6 +263,8 @@ def _situation(learner: Learner) -> tuple[Any, Sample, Heard]:
     said = state.weights + 0.01 * random.standard_normal(state.weights.shape)
     reach = learner.clips()
     heard = network.listen_with_care(said, state.sums, reach) if reach else network.listen(said)
+    if learner.listen == SPOKEN:
+        heard = network.listen_to_spoken(said, state.weights, np.array([True, False, True, True, False]))
     return state, Sample(features(X[0]), y[0], 7), heard
 
 

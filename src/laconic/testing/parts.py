@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from laconic._validate import Array
-from laconic.channel import can_code, decode_row, encode_row
+from laconic.channel import can_code, decode_row, encode_row, remembers
 from laconic.losses import Loss
 
 _ROWS, _FEATURES, _ROUNDS = 5, 16, 200
@@ -95,7 +95,18 @@ def _compiled_losses() -> Callable[..., Array]:
 
 
 def check_censor(censor: Any) -> None:
-    """A censor's thresholds are numbers, at least zero, and a function of the round alone."""
+    """A censor's thresholds are numbers, at least zero, and a function of the round alone; or it keeps a memory.
+
+    Then it looks at each row on its own, changes none of its arguments, and sends only what it wishes to.
+
+    Examples
+    --------
+    >>> import laconic as lc
+    >>> lc.checks.check_censor(lc.Budget(0.1))
+    """
+    if remembers(censor):
+        _check_memory(censor)
+        return
     rounds = range(1, _ROUNDS + 1)
     thresholds = np.array([float(censor.threshold(t)) for t in rounds])
     again = np.array([float(censor.threshold(t)) for t in reversed(rounds)])[::-1]
@@ -104,6 +115,30 @@ def check_censor(censor: Any) -> None:
     if hasattr(censor, "thresholds"):
         at_once = np.asarray(censor.thresholds(1, _ROUNDS))
         require(np.allclose(at_once, thresholds, rtol=1e-14), f"thresholds of {censor!r} must be those of its rounds")
+
+
+def _check_memory(censor: Any) -> None:
+    memory = np.asarray(censor.begin(_ROWS), dtype=np.float64)
+    shape = (_ROWS, len(censor.memory))
+    require(memory.shape == shape, f"begin of {censor!r} must give a row for each agent, a number for each name")
+    random = np.random.default_rng(0)
+    norms = np.abs(random.normal(size=(_ROUNDS, _ROWS))) * 10.0 ** random.integers(-3, 4, size=_ROWS)
+    norms[::7] = 0.0
+    bits = random.integers(1, 200, size=(_ROUNDS, _ROWS))
+    for norm, length in zip(norms, bits, strict=True):
+        before = memory.copy(), norm.copy(), length.copy()
+        wish = np.asarray(censor.wishes(memory, norm))
+        sent, after = censor.spend(memory, norm, length)
+        kept = all(np.array_equal(*pair) for pair in zip(before, (memory, norm, length), strict=True))
+        require(kept, f"{censor!r} must not change what it is given")
+        require(wish.shape == sent.shape == (_ROWS,) and after.shape == shape, f"{censor!r} must answer row by row")
+        require(not (sent & ~wish).any(), f"{censor!r} must send only what it wishes to")
+        require(bool(np.isfinite(after).all()), f"what {censor!r} remembers must be finite")
+        alone = [censor.spend(memory[[k]], norm[[k]], length[[k]]) for k in range(_ROWS)]
+        same = np.allclose(after, np.concatenate([rest for _, rest in alone]), rtol=1e-14)
+        same = same and np.array_equal(sent, np.concatenate([one for one, _ in alone]))
+        require(same, f"{censor!r} must look at each row on its own")
+        memory = after
 
 
 def check_quantizer(quantizer: Any, n_features: int = _FEATURES) -> None:
