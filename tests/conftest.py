@@ -110,7 +110,7 @@ CHANNELS = {
 
 # Every registered learner in each of its variants: "odkla", "combine-then-adapt", ...
 KINDS = {
-    "-".join(variant.values()) or lc.learners.written(learner): (learner, variant)
+    "-".join(v for v in variant.values() if v) or "-".join([lc.learners.written(learner), *variant]): (learner, variant)
     for learner in lc.learners.every()
     for variant in learner.variants
 }

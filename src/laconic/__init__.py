@@ -24,7 +24,7 @@ from laconic.channel import Budget, Censor, Channel, Codes, Quantizer, Transmiss
 from laconic.engine import Diverged, simulate, stream, sweep
 from laconic.features import RandomFeatures
 from laconic.guard import Guard
-from laconic.learners import DOKL, ODKLA, QCODKLA, RFFDOKL, Learner, Local, Sample, WaveRLS, schedules
+from laconic.learners import DOKL, ODKLA, QCODKLA, RFFDOKL, Experts, Learner, Local, Sample, WaveRLS, schedules
 from laconic.learners.schedules import Schedule
 from laconic.losses import Loss
 from laconic.model import Model
@@ -58,6 +58,7 @@ __all__ = [
     "DecentralizedKernelClassifier",
     "DecentralizedKernelRegressor",
     "Diverged",
+    "Experts",
     "Guard",
     "Heard",
     "Info",

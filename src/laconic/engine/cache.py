@@ -29,6 +29,7 @@ SOURCES = (
     "single",
     "steps",
     "vectors",
+    "voting",
     "wave_describing",
     "wave_kernels",
     "wave_rounds",

@@ -115,8 +115,7 @@ def first_state(
                 f"state comes from another network or feature map: its {name} have shape {np.shape(array)}, "
                 f"expected {np.shape(fresh[name])}."
             )
-    # Running sums are small differences of large numbers: in single precision nothing would be left of them.
-    whole = {"sums"} if learner.clips() else set()
+    whole = learner.precise()
     kept = {
         name: np.array(array, dtype=np.float64 if name in whole else dtype, order="C")
         for name, array in state.learner.items()

@@ -5,6 +5,7 @@ Importing this module imports numba; ``laconic.engine`` does that only when a co
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, final
 
 import numpy as np
@@ -16,10 +17,12 @@ from laconic.engine.chunk import COLUMNS, Chunk, first_memory, first_state, snap
 from laconic.engine.lifting import Front
 from laconic.engine.support import kernel_of, supports
 from laconic.engine.vectors import VECTOR_BYTES
+from laconic.engine.voting import Panel
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
-from laconic.learners.base import SPOKEN
+from laconic.learners.base import SPOKEN, Voting
 from laconic.learners.schedules import Constant, Schedule
+from laconic.losses import Loss
 from laconic.network import Network
 from laconic.trace import State
 
@@ -79,6 +82,64 @@ def make_front(features: RandomFeatures, n_rows: int, dtype: Any) -> Front:
 
 
 @final
+class Experts:
+    """What the experts of some agents keep beside their mixture, in the kernels' arrays."""
+
+    def __init__(self, voting: Voting, loss: Loss, n_agents: int, n_features: int, size: int) -> None:
+        self._n_agents, self._n_features, self._size = n_agents, n_features, size
+        n_experts = len(voting.steps) + len(voting.forgetting)
+        self.arrays = Panel(
+            aligned(n_agents * n_experts, size, np.float64),
+            np.zeros((n_agents, n_experts)),
+            aligned(n_agents * len(voting.forgetting) * size, size, np.float64),
+            np.zeros((n_agents, 2)),
+            np.array(voting.steps, dtype=np.float64),
+            np.array(voting.forgetting, dtype=np.float64),
+            np.array([voting.ridge, max(1.0, loss.curvature), n_features, loss.curvature > 0]),
+            *(aligned(1, size, np.float64) for _ in range(3)),
+            np.zeros((1, n_experts)),
+        )
+
+    def _places(self) -> dict[str, Array]:
+        """Views, by the names of the learner's state; of matrices all tiles, of which those above are not written."""
+        n, D, size, arrays = self._n_agents, self._n_features, self._size, self.arrays
+        return {
+            "models": arrays.models.reshape(n, -1, size)[:, :, :D],
+            "votes": arrays.votes,
+            "spread": arrays.spread.reshape(n, arrays.forgetting.size, size, size)[:, :, :D, :D],
+            "cost": arrays.numbers[:, 0],
+            "count": arrays.numbers[:, 1],
+        }
+
+    def part(self, name: str) -> Array:
+        """A copy of the part of that name, a row an agent."""
+        place = self._places()[name]
+        if name != "spread":
+            return place.copy()
+        lower = np.tril(place)
+        return np.asarray(lower + np.tril(lower, -1).swapaxes(2, 3))
+
+    def parts(self) -> dict[str, Array]:
+        """Copies of all parts."""
+        return {name: self.part(name) for name in self._places()}
+
+    def restore(self, parts: Mapping[str, Array]) -> None:
+        """Take over what ``parts`` gave, all or some of it."""
+        places = self._places()
+        for name in places.keys() & parts.keys():
+            places[name][:] = parts[name]
+
+
+def make_panel(learner: Learner, n_agents: int, n_features: int, dtype: Any) -> Experts | None:
+    """What the learner keeps beside its rows; None if that is nothing."""
+    voting = kernel_of(learner).experts
+    if voting is None:
+        return None
+    size = aligned(1, n_features, dtype).shape[1]
+    return Experts(voting, learner.loss, n_agents, n_features, size)
+
+
+@final
 class Compiled:
     """Runs chunks of rounds, one after the other, from a first or a given state."""
 
@@ -122,6 +183,7 @@ class Compiled:
     def _restore(self, state: State, memory: Array) -> None:
         self.round, self._parts = state.round, tuple(state.learner)
         n = self.n_agents
+        self._panel = make_panel(self.learner, n, self._n_features, self.dtype)
         rows = aligned(4 * n, self._n_features, self.dtype)
         weights, duals, broadcast, pull = (rows[k * n : (k + 1) * n] for k in range(4))
         weights[:, : self._n_features] = state.weights
@@ -129,13 +191,15 @@ class Compiled:
         if "duals" in state.learner:
             duals[:, : self._n_features] = state.learner["duals"]
         direct = self.learner.channel is not None and self.learner.channel.lossless
-        if direct and self._plan.algorithm != steps.ADAPT_THEN_COMBINE:
+        if direct and self._panel is None and self._plan.algorithm != steps.ADAPT_THEN_COMBINE:
             broadcast = weights
+        if self._panel is not None:
+            self._panel.restore(state.learner)
         sums = aligned(n if "sums" in state.learner else 0, weights.shape[1], np.float64)
         if len(sums):
             sums[:, : self._n_features] = state.learner["sums"]
         self._rows = rounds.Rows(weights, duals, broadcast, pull, sums, np.zeros(n, dtype=np.uint8), memory)
-        if state.round > 0:
+        if state.round > 0 and self._panel is None:
             rounds.listen(self._plan, self._graph, self._rows)
         # A model cannot predict beyond its norm, so a resumed run starts from that yardstick of divergence.
         self.energy_before = float((weights.astype(np.float64) ** 2).sum())
@@ -163,7 +227,8 @@ class Compiled:
     def state(self) -> State:
         """Copies of all that the next round needs."""
         n = self._n_features
-        learner = {name: getattr(self._rows, name)[:, :n] for name in self._parts}
+        kept = {} if self._panel is None else self._panel.parts()
+        learner = {name: kept[name] if name in kept else getattr(self._rows, name)[:, :n] for name in self._parts}
         memory = self._rows.memory.reshape(self.n_agents, -1)
         return snapshot(self.round, learner, self._rows.broadcast[:, :n], self.learner.channel, memory)
 
@@ -187,6 +252,7 @@ class Compiled:
             self._graph,
             self._front,
             self._rows,
+            None if self._panel is None else self._panel.arrays,
             self._scratch,
             record,
             scores,

@@ -146,6 +146,10 @@ class OneRow(ABC):
     def put(self, name: str, row: Array) -> None:
         """Replace the agent's row of a part of the learner's state."""
 
+    def move(self, row: Array) -> None:
+        """Be where this model is: take it over as ``weights``, with all that has to follow."""
+        self.put("weights", row)
+
     @property
     @abstractmethod
     def parts(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from laconic._validate import Array
 from laconic.engine import coding, single, steps
-from laconic.engine.compiled import aligned, for_one, make_front, make_plan, padded
+from laconic.engine.compiled import aligned, for_one, make_front, make_panel, make_plan, padded
 from laconic.engine.one import OneRow
 from laconic.engine.support import kernel_of
 from laconic.features import RandomFeatures
@@ -37,6 +37,10 @@ class CompiledRow(OneRow):
         self._mixes = plan.algorithm in (steps.COMBINE_THEN_ADAPT, steps.ADAPT_THEN_COMBINE)
         self._parts = tuple(learner.init(1, 1)._fields)
         self._rows = aligned(single.N_OWN_ROWS + n_neighbours, self.n_features, dtype)
+        self._experts = make_panel(learner, 1, self.n_features, dtype)
+        self._panel = None if self._experts is None else self._experts.arrays
+        if self._experts is not None:
+            self._experts.restore(learner.init(1, self.n_features)._asdict())
         self.shares = np.zeros((1 + n_neighbours, self._rows.shape[1]))
         self.sums = np.zeros(self.shares.shape)
         self.spoken = np.zeros(1 + n_neighbours, dtype=np.uint8)
@@ -67,7 +71,15 @@ class CompiledRow(OneRow):
         rate = float(self._rate(t)) if self._steady is None else self._steady
         self._lift()
         ended: tuple[int, float] = single.learn_one(
-            self._mapped, label, rate, self._frequencies, self._rows, self._phases, self._numbers, self._codes
+            self._mapped,
+            label,
+            rate,
+            self._frequencies,
+            self._rows,
+            self._panel,
+            self._phases,
+            self._numbers,
+            self._codes,
         )
         return ended
 
@@ -90,7 +102,7 @@ class CompiledRow(OneRow):
         """Steps 4 and 5."""
         if self.heeds:
             heard = self._bounds, self._live, self._combination, self.spoken
-            single.listen_to_spoken(*heard, self._rows, self.shares, self._numbers, self._codes)
+            single.listen_to_spoken(*heard, self._rows, self._panel, self.shares, self._numbers, self._codes)
             self.spoken[:] = 0
             return
         single.listen_one(
@@ -132,11 +144,23 @@ class CompiledRow(OneRow):
         """The row of that name."""
         if name == "sums":
             return self.sums[0, : self.n_features]
+        if self._experts is not None and name != "weights":
+            return self._experts.part(name)[0]
         return self._rows[_ROWS[name], : self.n_features]
 
     def put(self, name: str, row: Array) -> None:
         """Replace the row of that name."""
-        self.part(name)[:] = row
+        if self._experts is not None and name != "weights":
+            self._experts.restore({name: np.asarray(row)[None]})
+        else:
+            self.part(name)[:] = row
+
+    def move(self, row: Array) -> None:
+        """Be where this model is."""
+        if self._experts is not None:
+            by = np.asarray(row, dtype=np.float64) - self.part("weights")
+            self._experts.restore({"models": self._experts.part("models") + by})
+        self.put("weights", row)
 
     @property
     def replicas(self) -> Array:

@@ -31,7 +31,7 @@ class PlainRow(OneRow):
     ) -> None:
         super().__init__(learner, features, dtype)
         first = learner.init(1, self.n_features)
-        kinds = {"sums": np.dtype(np.float64)} if self.clips else {}
+        kinds = dict.fromkeys(learner.precise(), np.dtype(np.float64))
         parts = first._asdict().items()
         self._state = type(first)(*(np.array(part, dtype=kinds.get(name, dtype)) for name, part in parts))
         self._quantizer: Any = learner.channel.quantizer if learner.channel else None
@@ -241,6 +241,11 @@ class PlainRow(OneRow):
         self._state = self._state._replace(**{name: np.array(row, dtype=before.dtype).reshape(before.shape)})
         if self.clips and name == "sums":
             self.sums[0] = row
+
+    def move(self, row: Array) -> None:
+        """Be where this model is."""
+        weights = np.array(row, dtype=self._state.weights.dtype).reshape(1, -1)
+        self._state = self.learner.moved(self._state, weights)
 
     @property
     def replicas(self) -> Array:

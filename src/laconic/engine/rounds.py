@@ -16,6 +16,7 @@ from laconic.engine.rows import add_row, clear_row, distance_row, dot_row
 from laconic.engine.sincos import map_block, prefetch_row
 from laconic.engine.steps import ADAPT_THEN_COMBINE, LOCAL, hear_rows, learn_rows, value_of
 from laconic.engine.vectors import jit
+from laconic.engine.voting import hear_expert_rows, learn_expert_rows
 
 
 class Plan(NamedTuple):
@@ -156,13 +157,28 @@ def listen(plan, graph, rows):
 
 @entry
 def advance(
-    plan, graph, front, rows, scratch, record, scores, samples, mapped, labels, frequencies, rates, thresholds, largest
+    plan,
+    graph,
+    front,
+    rows,
+    panel,
+    scratch,
+    record,
+    scores,
+    samples,
+    mapped,
+    labels,
+    frequencies,
+    rates,
+    thresholds,
+    largest,
 ):
     """Run the rounds of one chunk and return (status, row): how it ended, and the row t N + i where it stopped.
 
     ``samples`` holds a row for each (round, agent): inputs, or their features when ``mapped``. ``thresholds`` is empty
-    when nothing is censored. ``largest`` holds the largest label so far, the yardstick of divergence. ``scores`` is
-    None, and then costs no compilation either, or two (T, N) arrays for the collective squared error and loss.
+    when nothing is censored. ``largest`` holds the largest label so far, the yardstick of divergence. ``panel`` is
+    what experts keep, ``scores`` two (T, N) arrays for the collective squared error and loss; either may be None, and
+    then costs no compilation either.
     """
     algorithm, loss, rho, shrink, mixing, rounding, cells, low, high, scale, n_features, _, unit, reach = plan[:14]
     heeds, bits, purse = plan.heeds, plan.message_bits, plan.purse
@@ -171,7 +187,8 @@ def advance(
     phases, ahead, innovation, spare = scratch
     n_rounds, n_agents = labels.shape
     n_rows, size = n_rounds * n_agents, weights.shape[1]
-    direct = rounding == DENSE and thresholds.size == 0 and purse.kind == BY_ROUND and algorithm != ADAPT_THEN_COMBINE
+    direct = rounding == DENSE and thresholds.size == 0 and purse.kind == BY_ROUND
+    direct = direct and algorithm != ADAPT_THEN_COMBINE and panel is None
     phi = samples if mapped else ahead
     first, end = 0, (n_rows if mapped else 0)
     whole_rounds = mapped or ahead.shape[0] % n_agents == 0
@@ -198,10 +215,15 @@ def advance(
                 prefetch_row(samples, k + (1 if mapped else ahead.shape[0]))
             if scores is not None and i == 0:
                 score_collectively(phi, phi_at, labels, t, weights, size, loss, scores[0], scores[1])
-            i = learn_rows(
-                algorithm, loss, rho, shrink, mixing, unit, rates[t], degrees, i, stop,
-                weights, duals, pull, broadcast, phi, phi_at, labels, t, record.predictions, largest, spare,
-            )  # fmt: skip
+            if panel is not None:
+                i = learn_expert_rows(
+                    panel, loss, i, stop, weights, phi, phi_at, labels, t, record.predictions, largest
+                )  # fmt: skip
+            else:
+                i = learn_rows(
+                    algorithm, loss, rho, shrink, mixing, unit, rates[t], degrees, i, stop,
+                    weights, duals, pull, broadcast, phi, phi_at, labels, t, record.predictions, largest, spare,
+                )  # fmt: skip
             if i < stop:
                 return DIVERGED, t * n_agents + i
 
@@ -236,7 +258,9 @@ def advance(
                 error += square
 
         # 4. and 5.: hear, and let the learner answer.
-        if algorithm != LOCAL:
+        if panel is not None:
+            hear_expert_rows(panel, mixing, weights, broadcast, spoken, starts, neighbours, combination, pull)
+        elif algorithm != LOCAL:
             if reach > 0.0:
                 sum_up(sums, broadcast)
             hear_rows(

@@ -21,6 +21,7 @@ from laconic.engine.rows import copy_row, dot_row, subtract_row
 from laconic.engine.sincos import project, wave
 from laconic.engine.steps import hear_rows, learn_rows
 from laconic.engine.vectors import jit
+from laconic.engine.voting import hear_expert_rows, learn_expert_rows
 
 OWN, DUAL, PULL, PHI, SPARE, CELLS, SAID = range(7)
 N_OWN_ROWS = 7
@@ -52,7 +53,7 @@ def predict_one(sample, frequencies, rows, phases, numbers, codes):
 
 
 @entry
-def learn_one(sample, label, rate, frequencies, rows, phases, numbers, codes):
+def learn_one(sample, label, rate, frequencies, rows, panel, phases, numbers, codes):
     """Steps 1 and 2 for one agent, with the bits that ``advance`` gives it. Returns (status, prediction).
 
     A ``label`` that is NaN is missing; the agent then still shrinks its model and follows its neighbours.
@@ -64,12 +65,17 @@ def learn_one(sample, label, rate, frequencies, rows, phases, numbers, codes):
         return BAD_INPUT, real(np.nan)
     weights, cells = rows[OWN : OWN + 1], rows[CELLS : CELLS + 1]
     cells[0, 0] = label  # this row is free until the agent speaks; what is predicted takes the label's place
-    finished = learn_rows(
-        codes[ALGORITHM], codes[LOSS], rho, shrink, mixing, codes[UNIT] != 0, real(rate),
-        numbers[DEGREE : DEGREE + 1], 0, 1,
-        weights, rows[DUAL : DUAL + 1], rows[PULL : PULL + 1], rows[SAID : SAID + 1], rows, PHI * size,
-        cells, 0, cells, numbers[LARGEST : LARGEST + 1], rows[SPARE : SPARE + 1],
-    )  # fmt: skip
+    if panel is not None:
+        finished = learn_expert_rows(
+            panel, codes[LOSS], 0, 1, weights, rows, PHI * size, cells, 0, cells, numbers[LARGEST : LARGEST + 1]
+        )  # fmt: skip
+    else:
+        finished = learn_rows(
+            codes[ALGORITHM], codes[LOSS], rho, shrink, mixing, codes[UNIT] != 0, real(rate),
+            numbers[DEGREE : DEGREE + 1], 0, 1,
+            weights, rows[DUAL : DUAL + 1], rows[PULL : PULL + 1], rows[SAID : SAID + 1], rows, PHI * size,
+            cells, 0, cells, numbers[LARGEST : LARGEST + 1], rows[SPARE : SPARE + 1],
+        )  # fmt: skip
     if not finished or not math.isfinite(dot_row(weights, 0, weights, 0, size)):
         return DIVERGED, cells[0, 0]
     return FINISHED, cells[0, 0]
@@ -173,14 +179,18 @@ def add_to_shares(live, said, shares, size):
 
 
 @entry
-def listen_to_spoken(bounds, live, combination, spoken, rows, shares, numbers, codes):
+def listen_to_spoken(bounds, live, combination, spoken, rows, panel, shares, numbers, codes):
     """As ``listen_one``, for a learner that mixes only with those who have just ``spoken``."""
     real = rows.dtype.type
     size, said = rows.shape[1], rows[SAID:]
-    hear_rows(
-        True, codes[ALGORITHM], real(numbers[RHO]), real(numbers[MIXING]), 0.0, True, rows[OWN : OWN + 1],
-        rows[DUAL : DUAL + 1], said, shares, spoken, bounds, live, combination, rows[PULL : PULL + 1],
-    )  # fmt: skip
+    own, pull, mixing = rows[OWN : OWN + 1], rows[PULL : PULL + 1], real(numbers[MIXING])
+    if panel is not None:
+        hear_expert_rows(panel, mixing, own, said, spoken, bounds, live, combination, pull)
+    else:
+        hear_rows(
+            True, codes[ALGORITHM], real(numbers[RHO]), mixing, 0.0, True, own, rows[DUAL : DUAL + 1], said, shares,
+            spoken, bounds, live, combination, pull,
+        )  # fmt: skip
     add_to_shares(live, said, shares, size)
 
 

@@ -21,13 +21,14 @@ ladder = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc
 SQUARED, LOGISTIC, HINGE, SQUARED_HINGE = range(4)
 LOSSES = {"squared": SQUARED, "logistic": LOGISTIC, "hinge": HINGE, "squared-hinge": SQUARED_HINGE}
 
-LINEARIZED, PROXIMAL, COMBINE_THEN_ADAPT, ADAPT_THEN_COMBINE, LOCAL = range(5)
+LINEARIZED, PROXIMAL, COMBINE_THEN_ADAPT, ADAPT_THEN_COMBINE, LOCAL, EXPERTS = range(6)
 STEPS = {
     "linearized": LINEARIZED,
     "proximal": PROXIMAL,
     "combine-then-adapt": COMBINE_THEN_ADAPT,
     "adapt-then-combine": ADAPT_THEN_COMBINE,
     "local": LOCAL,
+    "experts": EXPERTS,  # in ``voting``
 }
 
 

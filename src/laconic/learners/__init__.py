@@ -2,13 +2,14 @@
 
 from laconic.learners.base import Kernel, Learner, Sample, Speech
 from laconic.learners.dokl import DOKL
+from laconic.learners.experts import Experts
 from laconic.learners.local import Local
 from laconic.learners.odkla import ODKLA, QCODKLA
 from laconic.learners.registry import every, get, normalise, register, unregister, written
 from laconic.learners.rffdokl import RFFDOKL
 from laconic.learners.wave import WaveRLS
 
-for _learner in (ODKLA, QCODKLA, DOKL, RFFDOKL, Local, WaveRLS):
+for _learner in (ODKLA, QCODKLA, DOKL, RFFDOKL, Local, WaveRLS, Experts):
     register(_learner)
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "ODKLA",
     "QCODKLA",
     "RFFDOKL",
+    "Experts",
     "Kernel",
     "Learner",
     "Local",

@@ -64,6 +64,14 @@ class Sample(NamedTuple):
     square: Array | None = None
 
 
+class Voting(NamedTuple):
+    """Experts of one agent, for the compiled step: steps of those along the gradient, then forgetting of the others."""
+
+    steps: tuple[float, ...]
+    forgetting: tuple[float, ...]
+    ridge: float
+
+
 class Kernel(NamedTuple):
     """The compiled step of a learner, and the numbers that it needs.
 
@@ -77,6 +85,8 @@ class Kernel(NamedTuple):
         Penalty on disagreement; share of the mixture.
     reach : float
         How many times the median pull a neighbour's pull may be; 0 where nothing is clipped.
+    experts : Voting or None
+        What a learner that mixes experts keeps beside its model.
     """
 
     step: str
@@ -84,6 +94,7 @@ class Kernel(NamedTuple):
     rho: float = 0.0
     mixing: float = 0.0
     reach: float = 0.0
+    experts: Voting | None = None
 
 
 class Speech(Enum):
@@ -156,6 +167,17 @@ class Learner(ABC):
         Otherwise the state has ``sums``, the running sum of what was said, and ``heard`` is clipped: ``_clipping``.
         """
         return 0.0
+
+    def moved(self, state: Any, weights: Array) -> Any:
+        """The state whose ``weights`` are these: for an agent that takes over a model, or shortens its own."""
+        return state._replace(weights=weights)
+
+    def precise(self) -> frozenset[str]:
+        """The parts of the state that are kept in double precision always; by default the sums of who clips pulls.
+
+        Running sums are small differences of large numbers: in single precision nothing would be left of them.
+        """
+        return frozenset({"sums"}) if self.clips() else frozenset()
 
     def kernel(self) -> Kernel | None:
         """The compiled step that computes what ``step`` and ``hear`` do; None if there is none."""

@@ -250,7 +250,7 @@ class Ledger:
 
     @weights.setter
     def weights(self, model: Array) -> None:
-        self.row.put("weights", model)
+        self.row.move(model)
 
     @property
     def duals(self) -> Array:
