@@ -73,9 +73,18 @@ def main() -> None:
     for name, (error, megabits, _) in mean_traces(others, gaussian).items():
         print(f"  {name:40}" + ("diverged" if np.isnan(error) else f"{error:8.4f}{megabits:8.2f}"))
 
-    waves = {"WaveRLS()": lc.WaveRLS(), "WaveRLS.frugal()": lc.WaveRLS.frugal(), "alone": lc.WaveRLS().alone(2000)}
-    print("waves: global mse, Mbit, mse on own data")
-    for name, (error, megabits, own) in mean_traces(waves, gaussian).items():
+    seldom = lc.Channel(lc.Budget(0.1), lc.Quantizer(3))
+    steps = (0.05, 0.1, 0.2, 0.4, 0.7)
+    untuned = {
+        "WaveRLS()": lc.WaveRLS(),
+        "WaveRLS.frugal()": lc.WaveRLS.frugal(),
+        "alone": lc.WaveRLS().alone(2000),
+        "Experts()": lc.Experts(),
+        "Experts(), a tenth of the rounds, 3 bits": lc.Experts(channel=seldom),
+        "the same without least squares": lc.Experts(steps, (), channel=seldom),
+    }
+    print("nothing tuned: global mse, Mbit, mse on own data")
+    for name, (error, megabits, own) in mean_traces(untuned, gaussian).items():
         print(f"  {name:40}{error:8.4f}{megabits:8.2f}{own:8.4f}")
 
     odkla = {"odkla": lc.ODKLA(0.5, 1.0)}

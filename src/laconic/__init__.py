@@ -24,7 +24,19 @@ from laconic.channel import Budget, Censor, Channel, Codes, Quantizer, Transmiss
 from laconic.engine import Diverged, simulate, stream, sweep
 from laconic.features import RandomFeatures
 from laconic.guard import Guard
-from laconic.learners import DOKL, ODKLA, QCODKLA, RFFDOKL, Experts, Learner, Local, Sample, WaveRLS, schedules
+from laconic.learners import (
+    DOKL,
+    ODKLA,
+    QCODKLA,
+    RFFDOKL,
+    Experts,
+    Learner,
+    Local,
+    Personal,
+    Sample,
+    WaveRLS,
+    schedules,
+)
 from laconic.learners.schedules import Schedule
 from laconic.losses import Loss
 from laconic.model import Model
@@ -69,6 +81,7 @@ __all__ = [
     "Model",
     "Network",
     "NotReady",
+    "Personal",
     "Quantizer",
     "RandomFeatures",
     "Sample",

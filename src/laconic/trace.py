@@ -147,6 +147,15 @@ class Trace:
         return self.bits * self.degrees
 
     @property
+    def stack(self) -> Array:
+        """Of a run with ``Personal``, how much each agent trusted each of its arms in each prediction, (T, N, 5).
+
+        The arms are, in their order, the wave's model, the same with more ridge, the agent's own data around it, its
+        recent data, and gradient steps. Empty, (T, N, 0), of other learners.
+        """
+        return np.asarray(self.info.get("stack", np.empty((*self.predictions.shape, 0))))
+
+    @property
     def waves(self) -> Array:
         """The waves of a run with ``WaveRLS``, a record each: number, when, root, depth, terms, bits, trust.
 

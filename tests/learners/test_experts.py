@@ -130,7 +130,7 @@ def test_the_expert_that_suits_is_believed_and_another_one_when_the_world_turns(
     assert trace.mse()[-1] < 1.05 * min(alone)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", ["reference", pytest.param("compiled", marks=pytest.mark.slow)])
 def test_single_precision_keeps_double_matrices(engine):
     phi, network = features(), NETWORKS["ring"]
     X, y = make_stream(300, network.n_agents)

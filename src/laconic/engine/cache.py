@@ -22,6 +22,7 @@ SOURCES = (
     "endings",
     "least_squares",
     "lifting",
+    "personal_rounds",
     "robust",
     "rounds",
     "rows",

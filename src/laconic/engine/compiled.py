@@ -96,7 +96,9 @@ class Experts:
             np.array(voting.steps, dtype=np.float64),
             np.array(voting.forgetting, dtype=np.float64),
             np.array([voting.ridge, max(1.0, loss.curvature), n_features, loss.curvature > 0]),
-            *(aligned(1, size, np.float64) for _ in range(3)),
+            aligned(1, size, np.float64),
+            aligned(1, size, np.float64),
+            aligned(1, size, np.float64),
             np.zeros((1, n_experts)),
         )
 
@@ -108,7 +110,7 @@ class Experts:
             "votes": arrays.votes,
             "spread": arrays.spread.reshape(n, arrays.forgetting.size, size, size)[:, :, :D, :D],
             "cost": arrays.numbers[:, 0],
-            "count": arrays.numbers[:, 1],
+            "seen": arrays.numbers[:, 1],
         }
 
     def part(self, name: str) -> Array:

@@ -188,8 +188,10 @@ def _waving(
     if engine == "compiled" or (engine == "auto" and compiles(learner)):
         if not supports(learner):
             raise ValueError(f"engine must be 'reference' or 'auto' for {learner!r}: its loss has no kernel for waves.")
-        compiled = _extras.need("laconic.engine.wave_compiled", "the compiled engine")
-        return compiled.CompiledWaving(learner, features, network, dtype, state, collective)
+        compiled = _extras.need("laconic.engine.personal", "the compiled engine")
+        kind = compiled.CompiledWaving if learner.rule().arms is None else compiled.CompiledPersonal
+        made: Engine = kind(learner, features, network, dtype, state, collective)
+        return made
     from laconic.engine.waving import Waving
 
     return Waving(learner, features, network, dtype, state, collective)

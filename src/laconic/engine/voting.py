@@ -1,8 +1,8 @@
 """The compiled step of experts: who is believed, what each of them learns, and how all follow who has just spoken.
 
 Models, votes and matrices are in double precision whatever the precision of a run; features are widened on their way
-in, and the mixture narrowed on its way out. Matrices are kept as by ``wave_rounds``: rows of which only the tiles on and
-below the diagonal are read and written.
+in, and the mixture narrowed on its way out. Matrices are kept as by ``wave_rounds``: rows of which only the tiles on
+and below the diagonal are read and written.
 """
 
 from __future__ import annotations
@@ -70,11 +70,11 @@ def forget_spread(spread, at, size, raised, u, v):
 
 @jit
 def least_squares_row(
-    models, model, spread, at, size, n_features, phi, error, bend, forgetting, ridge, turn, gain, column
+    models, model, spread, at, size, n_features, phi, row, error, bend, forgetting, ridge, turn, gain, column
 ):
     """One more sample for the expert in row ``model``, whose matrix starts at ``at``; ``turn`` is whose ridge leaks."""
-    gain_row(spread, at, phi, 0, size, gain)
-    scale = forgetting + bend * dot_row(gain, 0, phi, 0, size)
+    gain_row(spread, at, phi, row, size, gain)
+    scale = forgetting + bend * dot_row(gain, 0, phi, row * size, size)
     add_row(models, model * size, -error / scale, gain, 0, size)
     root = splat(math.sqrt(bend / (scale * forgetting)))
     for k in range(0, size, _TILE):
@@ -143,7 +143,7 @@ def learn_experts(panel, loss, agent, weights, phi, row, label):
             bend = max(bend_of(loss, margins[0, k], label) / scale, _FLATTEST) if settings[CURVED] else 1.0
             at = (agent * forgetting.size + r) * size * size
             least_squares_row(
-                models, first + k, spread, at, size, settings[N_FEATURES], wide,
+                models, first + k, spread, at, size, settings[N_FEATURES], wide, 0,
                 error, bend, forgetting[r], settings[RIDGE], turn, gain, column,
             )  # fmt: skip
     mix_experts(panel, agent, weights)

@@ -47,7 +47,6 @@ class Block:
         return self.phi[part], self.squares[part]
 
 
-@final
 class BlockOwn(Own):
     """An agent's own part, in the arrays of a block; samples are added to A when it is asked for."""
 
@@ -183,7 +182,6 @@ class BlockOwn(Own):
             self._mark, self._before = 0, [(phi, squares)]
 
 
-@final
 class CompiledWaving(Waving):
     """Runs chunks of rounds, one after the other, from a first or a given state."""
 
@@ -208,7 +206,7 @@ class CompiledWaving(Waving):
         self._begin_block(samples, n_rounds, mapped)
         labels = np.ascontiguousarray(y[:n_rounds].astype(self.dtype, copy=False), dtype=np.float64)
         labels = labels.reshape(n_rounds, n_agents, -1)
-        record = _Record(labels.shape, y.shape[2:], self._collective)
+        record = Record(labels.shape, y.shape[2:], self._collective)
         finished = ending = 0
         while finished < n_rounds and ending == endings.FINISHED:
             ending, finished, agent = self._stretch(labels, record, finished, n_rounds)
@@ -242,13 +240,36 @@ class CompiledWaving(Waving):
             node.own.finish_block()
         self._block.now = 0
 
-    def _stretch(self, labels: Array, record: _Record, first: int, n_rounds: int) -> tuple[int, int, int]:
+    def _stretch(self, labels: Array, record: Record, first: int, n_rounds: int) -> tuple[int, int, int]:
         """Rounds until somebody may speak, that one included: how they ended, where, and the agent that it concerns."""
         block, n_agents = self._block, self._block.n_agents
         ahead = self._next_talk() - self.round
         stop = min(n_rounds, first + ahead)
         largest = np.array([self._largest])
-        status, row = wave_rounds.quiet_rounds(
+        status, row = self._quiet(labels, record, first, stop, largest)
+        self._largest = float(largest[0])
+        if status != endings.FINISHED:
+            self.round += row // n_agents - first
+            return status, row // n_agents, row % n_agents
+        self.round += stop - first
+        block.now = stop
+        if stop == first + ahead:
+            record.spoken[stop - 1] = self.talk(self.round)
+            self._show_theta()
+            models = self._models()
+            if not wave_rounds.measure(models, block.outputs, block.theta, block.gain, record.found, stop - 1):
+                self.round -= 1
+                return endings.DIVERGED, stop - 1, 0
+        return status, stop, 0
+
+    def _models(self) -> Array:
+        """The models that predict."""
+        return self._block.weights
+
+    def _quiet(self, labels: Array, record: Record, first: int, stop: int, largest: Array) -> tuple[int, int]:
+        """Rounds in which nobody speaks: how they ended, and at which row."""
+        block = self._block
+        ended: tuple[int, int] = wave_rounds.quiet_rounds(
             block.phi,
             labels,
             first,
@@ -265,19 +286,7 @@ class CompiledWaving(Waving):
             record.found,
             record.scores,
         )
-        self._largest = float(largest[0])
-        if status != endings.FINISHED:
-            self.round += row // n_agents - first
-            return status, row // n_agents, row % n_agents
-        self.round += stop - first
-        block.now = stop
-        if stop == first + ahead:
-            record.spoken[stop - 1] = self.talk(self.round)
-            self._show_theta()
-            if not wave_rounds.measure(block.weights, block.outputs, block.theta, block.gain, record.found, stop - 1):
-                self.round -= 1
-                return endings.DIVERGED, stop - 1, 0
-        return status, stop, 0
+        return ended
 
     def _next_talk(self) -> int:
         """When somebody may speak next: from the start of a wave on, until all have adopted it."""
@@ -286,7 +295,7 @@ class CompiledWaving(Waving):
         return max(self.round + 1, min(node.start for node in self.nodes))
 
 
-class _Record:
+class Record:
     """The columns of a chunk."""
 
     def __init__(self, shape: tuple[int, ...], outputs: tuple[int, ...], collective: bool) -> None:
@@ -294,6 +303,7 @@ class _Record:
         self.n_agents, self._outputs = n_agents, outputs
         self.predictions, self.found = np.empty(shape), np.empty((n_rounds, 3))
         self.scores = np.empty((2, n_rounds, n_agents)) if collective else None
+        self.stack: Array | None = None
         self.spoken: dict[int, dict[str, Array]] = {}
 
     def columns(self, finished: int, dtype: np.dtype[Any]) -> dict[str, Array]:
@@ -310,6 +320,8 @@ class _Record:
             for t, row in self.spoken.items():
                 if t < finished:
                     columns[name][t] = row[name]
+        if self.stack is not None:
+            columns["info.stack"] = self.stack[:finished].copy()
         if self.scores is not None:
             columns["collective_square"], columns["collective_loss"] = self.scores[:, :finished].copy()
         return columns

@@ -105,14 +105,17 @@ class Waving:
     def _round(self, phi: Array, label: Array) -> tuple[dict[str, Any] | None, int]:
         """One round: what there is to record, or None and the agent whose prediction left all bounds."""
         before = self._weights()
+        row: dict[str, Any] = {}
+        if self.nodes[0].rule.arms is not None:
+            row["info.stack"] = np.array([node.own.trust for node in self.nodes])
         predictions = (before * (phi if before.ndim == 2 else phi[:, None])).sum(axis=-1)
         beyond = ~(np.abs(predictions) <= DIVERGENCE * self._largest).reshape(len(phi), -1).all(axis=1)
         if beyond.any():
             return None, int(np.argmax(beyond))
         self._largest = float(np.nanmax([self._largest, *np.abs(label).ravel()]))
-        row: dict[str, Any] = {}
         if self._collective:
-            row |= score_collectively(self.learner, before, phi, label)
+            shared = np.array([node.own.shared for node in self.nodes])
+            row |= score_collectively(self.learner, shared, phi, label)
         for node, features, y in zip(self.nodes, phi, label, strict=True):
             node.learn(features, y if y.ndim else float(y))
         self.round += 1

@@ -5,11 +5,12 @@ from laconic.learners.dokl import DOKL
 from laconic.learners.experts import Experts
 from laconic.learners.local import Local
 from laconic.learners.odkla import ODKLA, QCODKLA
+from laconic.learners.personal import Personal
 from laconic.learners.registry import every, get, normalise, register, unregister, written
 from laconic.learners.rffdokl import RFFDOKL
 from laconic.learners.wave import WaveRLS
 
-for _learner in (ODKLA, QCODKLA, DOKL, RFFDOKL, Local, WaveRLS, Experts):
+for _learner in (ODKLA, QCODKLA, DOKL, RFFDOKL, Local, WaveRLS, Experts, Personal):
     register(_learner)
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Kernel",
     "Learner",
     "Local",
+    "Personal",
     "Sample",
     "Speech",
     "WaveRLS",

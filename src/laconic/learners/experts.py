@@ -14,6 +14,7 @@ from laconic.channel import Channel
 from laconic.learners.base import SPOKEN, Kernel, Learner, Sample, Voting, row_dot
 from laconic.learners.schedules import Constant
 from laconic.network import Heard
+from laconic.waves.forgetting import forgetting_step
 
 _DRIFT = 0.95  # the forgetting that is added for a world that turns
 _WINDOW = 100  # labels over which the usual cost is known
@@ -39,7 +40,7 @@ class ExpertsState(NamedTuple):
         P of each expert of least squares.
     cost : array (N,)
         v, what a prediction usually costs.
-    count : array (N,)
+    seen : array (N,)
         Labels so far.
     """
 
@@ -48,7 +49,7 @@ class ExpertsState(NamedTuple):
     votes: Array
     spread: Array
     cost: Array
-    count: Array
+    seen: Array
 
 
 @final
@@ -155,7 +156,7 @@ class Experts(Learner):
 
     def precise(self) -> frozenset[str]:
         """All but the mixture."""
-        return frozenset({"models", "votes", "spread", "cost", "count"})
+        return frozenset({"models", "votes", "spread", "cost", "seen"})
 
     def describe(self) -> str:
         """Its experts."""
@@ -190,8 +191,8 @@ class Experts(Learner):
         mixed = (state.votes * margins).sum(axis=1, keepdims=True)
 
         # What it cost, and whom to believe.
-        count = state.count + known[:, 0]
-        cost = state.cost + (self._cost(mixed, label)[:, 0] - state.cost) / np.clip(count, 1, _WINDOW)
+        seen = state.seen + known[:, 0]
+        cost = state.cost + (self._cost(mixed, label)[:, 0] - state.cost) / np.clip(seen, 1, _WINDOW)
         votes = self._vote(state.votes, self._cost(margins, label), cost[:, None])
 
         # What each expert learns of it.
@@ -201,8 +202,9 @@ class Experts(Learner):
         moves = [(lengths * slope[:, :n_steps])[:, :, None] * phi[:, None, :]]
         spread = state.spread
         if self.memories:
-            bend = self._bend(margins[:, n_steps:], label)
-            spread, gains = self._least_squares(state.spread, phi, bend, state.count)
+            bend, turn = self._bend(margins[:, n_steps:], label), state.seen.astype(int) % phi.shape[1]
+            f = np.array(self.memories)
+            spread, gains = forgetting_step(state.spread, phi[:, None, :], f, self.ridge, turn[:, None], bend)
             moves.append(slope[:, n_steps:, None] * gains)
         learned = ExpertsState(
             state.weights,
@@ -210,7 +212,7 @@ class Experts(Learner):
             np.where(known, votes, state.votes),
             np.where(known[:, :, None, None], spread, state.spread),
             np.where(known[:, 0], cost, state.cost),
-            count,
+            seen,
         )
         return learned._replace(weights=_mixed(learned)), {"error": np.where(known, mixed - label, 0.0)[:, 0]}
 
@@ -246,25 +248,6 @@ class Experts(Learner):
         shares = believed / believed.sum(axis=1, keepdims=True)
         return (1 - _FLOOR) * shares + _FLOOR / votes.shape[1]
 
-    def _least_squares(self, spread: Array, phi: Array, bend: Array, count: Array) -> tuple[Array, Array]:
-        """P of each expert of least squares after one more sample, and g/n.
-
-        Every line treats P_ab and P_ba alike, so P stays symmetric to the bit; otherwise what rounding makes of their
-        difference would grow as f^-t.
-        """
-        f = np.array(self.memories)[:, None]
-        gain = (spread @ phi[:, None, :, None])[..., 0]
-        bend = bend[..., None]
-        scale = f + bend * np.einsum("ird,id->ir", gain, phi)[..., None]
-        spread = (spread - (bend / scale)[..., None] * (gain[..., :, None] * gain[..., None, :])) / f[:, None]
-        # The leak: one direction after the other is reminded of the ridge.
-        n_agents, n_features = phi.shape
-        agents, turn = np.arange(n_agents), count.astype(int) % n_features
-        leak = n_features * (1 - f[:, 0]) * self.ridge
-        column = spread[agents, :, :, turn]
-        share = leak / (1 + leak * column[agents, :, turn])
-        return spread - share[..., None, None] * (column[..., :, None] * column[..., None, :]), gain / scale
-
 
 def _mixed(state: ExpertsState) -> Array:
     """sum_k w_k theta_k."""
@@ -273,7 +256,8 @@ def _mixed(state: ExpertsState) -> Array:
 
 def _numbers(name: str, values: Sequence[float], most: float = np.inf) -> tuple[float, ...]:
     """Positive numbers, at most ``most``."""
-    if isinstance(values, str) or not isinstance(values, Sequence):
+    given: object = values
+    if isinstance(given, str) or not isinstance(given, Sequence):
         raise ArgumentError(name, f"must be a list of numbers, got {_validate.shown(values)}.")
     checked = tuple(_validate.number(name, value, above=0) for value in values)
     if max(checked, default=0.0) > most:

@@ -16,6 +16,8 @@ The files, from the ground up:
     describing   what the root chooses to say
     common       what everybody knows: C, theta, d, e
     own          an agent's own data and model: A, b, c, m; P, w
+    forgetting   least squares that forget
+    arms         an agent's own prediction beside the model that all share
     node         one agent, whole: samples, times and bytes in; predictions and bytes out
 
 How to run a ``Node``, with a simulator or on a wire: ``node.learn(phi, label)`` in every round, which returns the
@@ -25,6 +27,7 @@ shared. ``saving`` makes arrays of nodes and nodes of arrays; ``records`` tells 
 """
 
 from laconic.waves.arithmetic import Arithmetic
+from laconic.waves.arms import PersonalOwn
 from laconic.waves.common import Common
 from laconic.waves.node import Message, Node
 from laconic.waves.own import Own
@@ -40,4 +43,5 @@ def make_node(
     """A node that knows nothing yet."""
     arithmetic = arithmetic or Arithmetic()
     common = common or Common.first(rule, arithmetic, n_features)
-    return Node(rule, place, Own(rule, arithmetic, n_features), common)
+    kind = Own if rule.arms is None else PersonalOwn
+    return Node(rule, place, kind(rule, arithmetic, n_features), common)

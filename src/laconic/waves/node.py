@@ -135,8 +135,8 @@ class Node:
 
     @property
     def weights(self) -> Array:
-        """The model w that predicts."""
-        return self.own.weights
+        """The model that predicts."""
+        return self.own.model
 
     def learn(self, phi: Array, label: Numbers) -> Numbers:
         """A round's sample: returns the prediction that was made before learning from it."""

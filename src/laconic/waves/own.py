@@ -69,6 +69,21 @@ class Own:
         self.weights = np.zeros(rule.models(n_features))
         self._since: list[tuple[Array, float, Numbers]] | None = None
 
+    @property
+    def model(self) -> Array:
+        """The model that predicts."""
+        return self.weights
+
+    @property
+    def trust(self) -> Array:
+        """How much each of several models is trusted in a prediction; here there is one."""
+        return np.ones(1)
+
+    @property
+    def shared(self) -> Array:
+        """The model for anybody's data."""
+        return self.weights
+
     def learn(self, phi: Array, label: Numbers) -> Numbers:
         """Predict w.phi, then learn; nothing is learned from a missing label (NaN), but time passes."""
         prediction = self.weights @ phi

@@ -20,6 +20,17 @@ _CLEAR, _WORTH = 2.0, 0.003  # from how many deviations, and which gain a sample
 Numbers = float | Array
 
 
+class ArmNumbers(NamedTuple):
+    """What an agent's own prediction is made with, by the arms of ``laconic.waves.arms``: see ``laconic.Personal``."""
+
+    deviations: float | None = 20.0
+    usual: float | None = None
+    shrinkage: float = 10.0
+    forgetting: float = 0.98
+    ridge: float = 0.1
+    step: float = 0.5
+
+
 class Rule(NamedTuple):
     """Parameters of ``laconic.WaveRLS``, under its names; all agents have the same."""
 
@@ -34,6 +45,7 @@ class Rule(NamedTuple):
     forgetting: float = 1.0
     loss: Loss = LOSSES["squared"]
     outputs: int = 1
+    arms: ArmNumbers | None = None
 
     @property
     def horizon(self) -> float:
