@@ -12,14 +12,14 @@ from laconic.engine.endings import BAD_INPUT, FINISHED
 from laconic.engine.one_waving import OneWaver
 from laconic.engine.wave_arithmetic import CompiledArithmetic
 from laconic.engine.wave_compiled import Block, BlockOwn
-from laconic.learners import WaveRLS
+from laconic.learners import Learner
 
 
 @final
 class CompiledWaver(OneWaver):
     """A block of one agent and one round at a time."""
 
-    def _prepare(self, learner: WaveRLS) -> None:
+    def _prepare(self, learner: Learner) -> None:
         rule, n_features = learner.rule(), self.features.n_features
         self._forgetting, self._loss = rule.forgetting, steps.LOSSES[str(learner.loss.kernel)]
         self.arithmetic = CompiledArithmetic()

@@ -16,8 +16,8 @@ from laconic.engine.endings import BAD_INPUT, DIVERGED, DIVERGENCE, FINISHED
 from laconic.engine.one import ENGINES
 from laconic.engine.support import compiles, supports
 from laconic.features import RandomFeatures
-from laconic.learners import WaveRLS
-from laconic.waves import Arithmetic, Own
+from laconic.learners import Learner
+from laconic.waves import Arithmetic, Own, make_own
 
 
 class OneWaver:
@@ -36,19 +36,19 @@ class OneWaver:
     arithmetic: Arithmetic
     own: Own
 
-    def __init__(self, learner: WaveRLS, features: RandomFeatures, dtype: np.dtype[Any]) -> None:
+    def __init__(self, learner: Learner, features: RandomFeatures, dtype: np.dtype[Any]) -> None:
         self.features, self.dtype, self.largest = features, dtype, 0.0
         self.sample = np.zeros((1, features.n_inputs), dtype=dtype)
         self._prepare(learner)
 
-    def _prepare(self, learner: WaveRLS) -> None:
+    def _prepare(self, learner: Learner) -> None:
         self.arithmetic = Arithmetic()
-        self.own = Own(learner.rule(), self.arithmetic, self.features.n_features)
+        self.own = make_own(learner.rule(), self.arithmetic, self.features.n_features)
 
     def predict(self) -> float:
         """w.phi(x), NaN if the sample is not finite. Changes nothing."""
         with np.errstate(invalid="ignore", over="ignore"):
-            prediction = (self.own.weights * self.features(self.sample.astype(np.float64))[0]).sum()
+            prediction = (self.own.model * self.features(self.sample.astype(np.float64))[0]).sum()
         return float(self.dtype.type(prediction)) if np.isfinite(self.sample).all() else np.nan
 
     def learn(self, label: float) -> tuple[int, float]:
@@ -67,14 +67,15 @@ class OneWaver:
         self.own.learn(self.features(self.sample.astype(np.float64))[0], label)
 
 
-def make_waver(learner: WaveRLS, features: RandomFeatures, dtype: np.dtype[Any], engine: str = "auto") -> OneWaver:
+def make_waver(learner: Learner, features: RandomFeatures, dtype: np.dtype[Any], engine: str = "auto") -> OneWaver:
     """The rounds of one agent: by kernels where ``engine`` is "auto" and there are, or "compiled"."""
     _validate.choice("engine", engine, ENGINES)
-    if learner.outputs != 1:
-        raise ArgumentError("learner", f"must have one output to run as an agent, got {learner.outputs} outputs.")
-    if engine == "compiled" and not supports(learner):
+    rule = learner.rule()
+    if rule.outputs != 1:
+        raise ArgumentError("learner", f"must have one output to run as an agent, got {rule.outputs} outputs.")
+    if engine == "compiled" and (rule.arms is not None or not supports(learner)):
         raise ValueError(f"engine must be 'reference' or 'auto' for {learner!r}, which is not compiled.")
-    if engine == "compiled" or (engine == "auto" and compiles(learner)):
+    if engine == "compiled" or (engine == "auto" and rule.arms is None and compiles(learner)):
         compiled = _extras.need("laconic.engine.one_wave_compiled", "a compiled agent")
         waver: OneWaver = compiled.CompiledWaver(learner, features, dtype)
         return waver

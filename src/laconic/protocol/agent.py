@@ -21,7 +21,7 @@ from laconic.engine import Diverged
 from laconic.engine.endings import BAD_INPUT, DIVERGED, DIVERGENCE
 from laconic.features import RandomFeatures
 from laconic.guard import LARGEST_LABEL
-from laconic.learners import Learner, Speech, WaveRLS
+from laconic.learners import Learner, Speech
 from laconic.model import Model
 from laconic.model.making import make_model
 from laconic.protocol.arguments import bad_sample, check_name, check_neighbours, read_label
@@ -119,8 +119,6 @@ class Agent:
             raise ValueError(f"features must be laconic.RandomFeatures, got {type(features).__name__}.")
         if not isinstance(learner, Learner):
             raise ValueError(f"learner must be a laconic.Learner, got {type(learner).__name__}.")
-        if learner.speech is Speech.OWN and not isinstance(learner, WaveRLS):
-            raise ValueError(f"learner must speak through a channel: agents do not run {learner.name}.")
         n_agents = _validate.integer("n_agents", n_agents, least=1 + len(degrees))
         self.features, self.learner = features, learner
         self.clock = _validate.choice("clock", clock, (LOCKSTEP, SLOTTED))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from laconic.features import RandomFeatures
-from laconic.learners import Learner, WaveRLS
+from laconic.learners import Learner, Speech
 from laconic.protocol.dialogue import Dialogue
 from laconic.protocol.fingerprint import fingerprint
 from laconic.protocol.ledger import Ledger
@@ -29,7 +29,7 @@ def make_dialogue(
 ) -> Dialogue:
     """A conversation in which nothing has been said, with all that it needs."""
     lockstep = clock == LOCKSTEP
-    if isinstance(learner, WaveRLS):
+    if learner.speech is Speech.OWN:
         waves = Waves(name, features, learner, n_agents, lockstep, dtype, engine)
         mark = fingerprint(features, learner, n_agents, waves.dtype, clock)
         wire = Wire(name, mark, 0, None, waves.dtype, lockstep, waves.code)

@@ -17,7 +17,7 @@ from laconic._validate import Array
 from laconic.engine.endings import DIVERGED
 from laconic.engine.one_waving import make_waver
 from laconic.features import RandomFeatures
-from laconic.learners import WaveRLS
+from laconic.learners import Learner
 from laconic.protocol.chart import Chart, Spot
 from laconic.protocol.messages import Kind, Statement
 from laconic.protocol.session import Session
@@ -55,7 +55,7 @@ class Waves(Unshared):
         self,
         name: str,
         features: RandomFeatures,
-        learner: WaveRLS,
+        learner: Learner,
         n_agents: int,
         lockstep: bool,
         dtype: str,
@@ -68,7 +68,7 @@ class Waves(Unshared):
         common = Common.first(rule, self.waver.arithmetic, features.n_features)
         self.chart = Chart(name, n_agents)
         self.node = RovingNode(rule, self.chart.me, self.waver.own, common, lockstep)
-        self.code = PartCode(features.n_features, learner.most, n_agents)
+        self.code = PartCode(features.n_features, rule.most, n_agents)
         self.clock = 0
         self.inbox: dict[str, list[Part]] = {}
         self.early: dict[str, Up] = {}
@@ -111,8 +111,8 @@ class Waves(Unshared):
 
     @property
     def weights(self) -> Array:
-        """The model w."""
-        return self.waver.own.weights
+        """The model for anybody's data: w, or what all share where an agent has a prediction of its own."""
+        return self.waver.own.shared
 
     def believed(self, index: int) -> Array:
         """What everybody is believed to know: theta."""

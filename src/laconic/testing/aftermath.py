@@ -11,7 +11,7 @@ import numpy as np
 from laconic._validate import Array
 from laconic.engine import simulate
 from laconic.features import RandomFeatures
-from laconic.learners import Learner, WaveRLS
+from laconic.learners import Learner, Speech
 from laconic.network import Network
 from laconic.protocol import Agent
 from laconic.testing.wave_aftermath import look_at_waves
@@ -76,7 +76,7 @@ def compare_errors(virtual: VirtualNetwork, learner: Learner, network: Network) 
 
 def look_at_agents(agents: Mapping[str, Agent]) -> Iterator[str]:
     """A sentence for everything that is not as it should be among these: edges, replicas, shares, duals; or waves."""
-    waves = any(isinstance(agent.learner, WaveRLS) for agent in agents.values())
+    waves = any(agent.learner.speech is Speech.OWN for agent in agents.values())
     for name, agent in agents.items():
         for values in agent.state().arrays.values():
             if not np.isfinite(values).all():

@@ -34,7 +34,7 @@ from laconic.waves.own import Own
 from laconic.waves.rule import Rule
 from laconic.waves.tree import Place, places
 
-__all__ = ["Arithmetic", "Common", "Message", "Node", "Own", "Place", "Rule", "make_node", "places"]
+__all__ = ["Arithmetic", "Common", "Message", "Node", "Own", "Place", "Rule", "make_node", "make_own", "places"]
 
 
 def make_node(
@@ -43,5 +43,10 @@ def make_node(
     """A node that knows nothing yet."""
     arithmetic = arithmetic or Arithmetic()
     common = common or Common.first(rule, arithmetic, n_features)
+    return Node(rule, place, make_own(rule, arithmetic, n_features), common)
+
+
+def make_own(rule: Rule, arithmetic: Arithmetic, n_features: int) -> Own:
+    """An agent's own part: with arms of its own, if the rule has any."""
     kind = Own if rule.arms is None else PersonalOwn
-    return Node(rule, place, kind(rule, arithmetic, n_features), common)
+    return kind(rule, arithmetic, n_features)
