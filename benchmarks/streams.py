@@ -69,9 +69,20 @@ def rows_of(name: str, order: str, seed: int) -> tuple[Array, Array]:
         chosen = np.arange(first, min(len(y), first + N_ROWS))
     chosen = chosen[: len(chosen) // N_AGENTS * N_AGENTS]
     X, y = X[chosen], y[chosen]
-    if set(np.unique(y)) != {-1.0, 1.0}:
+    if not two_classes(y):
         y = (y - y.mean()) / (y.std() or 1.0)
     return X.reshape(-1, N_AGENTS, X.shape[1]), y.reshape(-1, N_AGENTS)
+
+
+def two_classes(y: Array) -> bool:
+    """Whether labels are classes, which are not far from anything."""
+    return set(np.unique(y)) <= {-1.0, 1.0}
+
+
+def usual_of(labels: Array) -> float:
+    """The deviation of the first labels from 0, all agents' together and without the largest."""
+    sizes = np.sort(np.abs(labels).ravel())
+    return max(1.4826 * float(np.median(sizes)), float(np.sqrt((sizes[:-1] ** 2).mean())), 1e-12)
 
 
 def ranged(X: Array) -> Array:
@@ -120,7 +131,9 @@ def streams(seeds: list[int], only: str) -> dict[str, Any]:
                 automatic = lc.RandomFeatures.automatic(X[:N_PREFIX], N_FREQUENCIES, seed=seed)
                 centred = y - np.median(y[:N_PREFIX])
                 keep(found, "Experts", lc.Experts(channel=seldom()), automatic, network, X, centred)
-                keep(found, "Personal", lc.Personal(lc.WaveRLS(first=N_PREFIX)), automatic, network, X, centred)
+                guard = {"deviations": None} if two_classes(y) else {"usual": usual_of(centred[:N_PREFIX])}
+                personal = lc.Personal(lc.WaveRLS(first=N_PREFIX), **guard)
+                keep(found, "Personal", personal, automatic, network, X, centred)
             table[f"{name}, {order}"] = {method: np.mean(rows, axis=0).tolist() for method, rows in found.items()}
             show(f"{name}, {order}", table[f"{name}, {order}"])
     for method in ("Experts", "Personal"):
