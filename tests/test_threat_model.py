@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import laconic
-from laconic.deploy.running import inbox, scrapes
+from laconic.deploy.running import desk, inbox, questions, scrapes
 from laconic.protocol import dialogue, ends, guard, handshake, ledger, session, wire
 
 PACKAGE = Path(laconic.__file__).parent
@@ -58,6 +58,11 @@ def limits():
         "seconds that a connection to the metrics port may take": f"{scrapes.SECONDS:.0f}",
         "connections to it at a time": str(scrapes.MOST),
         "bytes of a request to it": str(scrapes.LONGEST),
+        "bytes of a question to an agent": str(questions.LONGEST),
+        "inputs in a question": str(questions.MOST_ROWS),
+        "questions answered a second": f"{desk.A_SECOND:.0f}",
+        "questions that may come at once after a pause": f"{desk.AT_ONCE:.0f}",
+        "questions that may wait": str(desk.MOST_WAITING),
         "days before its end that a certificate is warned about": f"{zenoh_renewal.SOON / zenoh_renewal.DAY:.0f}",
     }
 

@@ -303,6 +303,7 @@ class Trace:
         else:
             agent = _validate.integer("agent", agent, least=0, most=self.n_agents - 1)
             weights = self.weights[agent]
+        weights = weights.T  # of several outputs a column each
         error = float(self.mse()[-1]) if self.n_rounds else float("nan")
         about: dict[str, Any] = {
             "name": self.about["name"],

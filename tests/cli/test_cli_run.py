@@ -202,7 +202,7 @@ def test_waves_are_counted_and_compared_with_the_same_learner_alone(files, capsy
     alone = lc.offline.recursive_least_squares(given[0], X, y, centralised=False, regularization=0.05)
     shown = cells(screen, "WaveRLS, alone")
     assert float(shown[0]) == pytest.approx(np.mean((alone - y) ** 2), rel=1e-3) and shown[-2:] == ["0", "0"]
-    assert "written to out: trace.npz, picture.png, waves.png, run.json" in screen
+    assert "written to out: trace.npz, model.npz, picture.png, waves.png, run.json" in screen
     assert Path("out/waves.png").read_bytes().startswith(b"\x89PNG")
     about = json.loads(Path("out/run.json").read_text())
     assert about["learner"]["kappa"] == 1.0 and about["channel"] is None and about["result"]["local_step"] is None

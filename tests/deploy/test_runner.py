@@ -419,7 +419,8 @@ def test_samples_come_by_zenoh_and_predictions_go_out_no_faster_than_asked(tmp_p
         said = listen(session, "site/ada/prediction")
         publisher = speaker(session, "site/ada/sample")
         publisher.put(json.dumps({"a": 0.1, "b": 0.2, "y": 0.5, "time": 12.0}))
-        assert said.get(timeout=WAIT) == {"round": 1, "prediction": 0.0, "time": 12.0}
+        expected = {"round": 1, "time": 12.0, "prediction": 0.0, "label": 0.5, "error": -0.5, "interval": None}
+        assert said.get(timeout=WAIT) == expected
         for _ in range(50):
             publisher.put(json.dumps({"a": 0.1, "b": 0.2, "y": 0.5}))
         events("progress", lambda record: record.round == 51)

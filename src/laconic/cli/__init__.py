@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from laconic import _extras
 from laconic._version import __version__
-from laconic.cli import agents, certs, datasets, doctor, faults, reproduce, run, site, tune
+from laconic.cli import agents, certs, datasets, doctor, export, faults, predict, reproduce, run, site, tune
 from laconic.cli.options import Parser, describe
 from laconic.cli.words import note, sentence
 from laconic.engine import Diverged
@@ -83,7 +83,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"laconic {__version__}")
     parser.set_defaults(command=parser.help)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for room in (run, tune, reproduce, datasets, doctor, site, certs, agents, faults):
+    for room in (run, tune, reproduce, datasets, doctor, export, predict, site, certs, agents, faults):
         room.add(commands)
     return parser
 

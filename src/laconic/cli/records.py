@@ -13,20 +13,44 @@ import numpy as np
 from laconic._version import __version__
 from laconic.cli.learners import describe_learner
 from laconic.cli.results import Result
+from laconic.data.scaling import HOW
+from laconic.trace import Trace
 
 
 def write(folder: Path, result: Result, arguments: argparse.Namespace) -> tuple[str, ...]:
     """The trace, its picture, that of its waves if it has any, and every parameter; returns the names of the files."""
-    result.trace.save(folder / "trace.npz")
+    trace = _told(result)
+    trace.save(folder / "trace.npz")
+    trace.model().save(folder / "model.npz")
     _draw(result, arguments.seed).savefig(folder / "picture.png", dpi=150)
     (folder / "run.json").write_text(json.dumps(_about(result, arguments), indent=2, default=str) + "\n")
     if not len(result.trace.waves):
-        return "trace.npz", "picture.png", "run.json"
+        return "trace.npz", "model.npz", "picture.png", "run.json"
     from matplotlib.figure import Figure
 
     figure = result.trace.plot_waves(Figure(figsize=(8.4, 4.6), layout="constrained"))
     figure.savefig(folder / "waves.png", dpi=150)
-    return "trace.npz", "picture.png", "waves.png", "run.json"
+    return "trace.npz", "model.npz", "picture.png", "waves.png", "run.json"
+
+
+def _told(result: Result) -> Trace:
+    """The trace, told what its data were called and how they were scaled: its models take and give what people have.
+
+    Scaled as they came (``running``), data are scaled by the bounds that the last row has left.
+    """
+    source, trace = result.source, result.trace
+    dataset = source.dataset
+    data: dict[str, Any] = {"inputs": list(dataset.names), "target": dataset.target}
+    if source.binary:
+        values = [value.item() for value in np.unique(dataset.y)]
+        data["classes"] = list(dataset.classes or (int(v) if v.is_integer() else v for v in values))
+    elif dataset.classes is None and source.scale in HOW:
+        data |= {"centre": float(dataset.y.min()), "scale": float(np.ptp(dataset.y))}
+    map = trace.feature_map
+    if map is not None and source.scale in HOW:
+        axis = None if source.scale == "matrix" else 0
+        map = map.after(dataset.X.min(axis=axis), np.ptp(dataset.X, axis=axis))
+    return dataclasses.replace(trace, about={**trace.about, "data": data}, feature_map=map)
 
 
 def _draw(result: Result, seed: int) -> Any:

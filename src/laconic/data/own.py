@@ -5,7 +5,9 @@ from __future__ import annotations
 import difflib
 import re
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -21,8 +23,61 @@ ENDINGS = (".csv", ".tsv", ".txt", ".data", ".dat", ".parquet", ".pq", ".arff")
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T]\d.*)?|\d{1,2}[:.]\d{2}([:.]\d{2})?(\.\d+)?")
 
 
+class Rows(NamedTuple):
+    """Inputs to predict from: all rows of a file, in its order.
+
+    Attributes
+    ----------
+    X : array (n, d)
+        NaN where a cell is missing or infinite.
+    y : array of numbers or words, or None
+        The label, if the file has it; NaN or None where it is missing.
+    names : tuple of str
+        The columns that were taken.
+    """
+
+    X: Array
+    y: Array | None
+    names: tuple[str, ...]
+
+
+def read_inputs(path: Path, n_inputs: int, names: Sequence[str] | None, target: str | None) -> Rows:
+    """The inputs of a model in a file of any kind that ``read`` takes: by name, or all its columns of numbers."""
+    where, (frame, _, _) = path.name, _frame(path)
+    if frame.height == 0:
+        raise ValueError(f"{where} has a header and no rows.")
+    numeric = [c.name for c in frame.get_columns() if c.dtype.is_numeric() or c.dtype == pl.Boolean]
+    if names is None:
+        chosen = [name for name in numeric if name != target]
+        if len(chosen) != n_inputs:
+            raise ValueError(
+                f"{where} has {len(chosen)} columns of numbers and the model takes {n_inputs} inputs, whose names it "
+                "does not know."
+            )
+    else:
+        absent = next((name for name in names if name not in frame.columns), None)
+        if absent is not None:
+            near = difflib.get_close_matches(absent, frame.columns, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"its columns are {_some(frame.columns)}."
+            raise ValueError(f"{where} has no column {absent!r}, which the model needs: {hint}")
+        chosen = list(names)
+        words = next((name for name in chosen if name not in numeric and frame[name].null_count() < frame.height), None)
+        if words is not None:
+            raise ValueError(f"{where}: the column {words!r} must hold numbers, but it holds {_kind(frame[words])}.")
+    X = np.column_stack([frame[name].cast(pl.Float64).to_numpy().astype(np.float64) for name in chosen])
+    X[~np.isfinite(X)] = np.nan
+    y = None if target is None or target not in frame.columns else frame[target].to_numpy()
+    return Rows(X, y, tuple(chosen))
+
+
 def read(path: Path, target: str | int | None, missing: str) -> Table:
     """Inputs and label of a .csv (any separator, with or without header), .parquet or .arff file, also .gz or .xz."""
+    frame, nominal, short = _frame(path)
+    return _table(frame, target, missing, path.name, nominal, short)
+
+
+def _frame(path: Path) -> tuple[pl.DataFrame, set[str], str]:
+    """The table in a file, which of its columns are nominal, and which line has too few cells, in words."""
     where, raw = path.name, files.read(path)
     kind = Path(files.stem(path)).suffix.lower()
     nominal: set[str] = set()
@@ -41,7 +96,7 @@ def read(path: Path, target: str | int | None, missing: str) -> Table:
             frame = readers.delimited(content, layout, where)
             if frame.width and frame[:, -1].null_count():
                 short = readers.short_line(content, layout, frame.width)
-    return _table(frame, target, missing, where, nominal, short)
+    return frame, nominal, short
 
 
 def _table(

@@ -159,7 +159,7 @@ class DecentralizedKernelModel(BaseEstimator):
             self.features_,
             self.learner_,
             self.coef_,
-            inputs=None if names is None else [str(name) for name in names],
+            (None if names is None else [str(name) for name in names], None),
             agents=self.network_.n_agents,
             messages=self.messages_,
             bits=self.bits_,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
@@ -41,11 +42,16 @@ class Begin(NamedTuple):
 
 
 class Predicted(NamedTuple):
-    """Publish a prediction; ``measured`` is when its sample was taken, if the sample says so."""
+    """Publish a prediction; ``measured`` is when its sample was taken, if the sample says so.
+
+    ``x`` and ``label`` are the sample as it was learned from; a label that is missing is NaN.
+    """
 
     round: int
     prediction: float
     measured: float | None
+    x: Any = None
+    label: float = math.nan
 
 
 class Alert(NamedTuple):

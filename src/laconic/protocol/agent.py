@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, final
 
@@ -429,9 +429,13 @@ class Agent:
         """A copy of theta-hat: what the neighbours believe the model to be; where waves run, what all know."""
         return self._ledger.believed(0).copy()
 
-    def model(self) -> Model:
-        """The model as it is now, apart from the agent: to predict with, to save, to take away."""
-        return make_model(self.features, self.learner, self._ledger.weights, agent=self.name, round=self.round)
+    def model(self, inputs: Sequence[str] | None = None, target: str | None = None) -> Model:
+        """The model as it is now, apart from the agent: to predict with, to save, to take away.
+
+        ``inputs`` and ``target`` are names that it is to know its inputs and its prediction by.
+        """
+        weights, names = self._ledger.weights, (inputs, target)
+        return make_model(self.features, self.learner, weights, names, agent=self.name, round=self.round)
 
     def replica(self, name: str) -> Array:
         """A copy of what this agent believes a neighbour's model to be."""

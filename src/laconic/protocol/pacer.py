@@ -226,7 +226,7 @@ class Pacer(ABC):
             return None
         if now >= self._next_prediction:
             self._next_prediction = now + 1 / self.terms.predictions
-            self._act(Predicted(info.round, info.prediction, measured))
+            self._act(Predicted(info.round, info.prediction, measured, x, info.label))
         return self._count(info, now)
 
     @abstractmethod

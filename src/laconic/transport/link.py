@@ -27,6 +27,21 @@ class Disconnected(NamedTuple):
 Event = Received | Connected | Disconnected
 
 
+class Question(Protocol):
+    """What somebody asks an agent: to be answered, or refused, once, on any thread."""
+
+    size: int
+
+    def payload(self) -> bytes:
+        """What came with it."""
+
+    def reply(self, data: bytes) -> None:
+        """Answer. Never raises because of the network."""
+
+    def refuse(self, why: str) -> None:
+        """Say why there is no answer. Never raises because of the network."""
+
+
 class Link(Protocol):
     """One agent's place on a network. News go to the function that the link was opened with."""
 

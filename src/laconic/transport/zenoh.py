@@ -5,7 +5,8 @@ An agent NAME of a site SITE uses these keys:
     SITE/NAME/say         what it says to all its neighbours
     SITE/NAME/to/OTHER    what it says to one of them
     SITE/NAME/alive       its sign of life, a liveliness token
-    SITE/NAME/...         samples, predictions, alerts: see ``ZenohLink.subscribe`` and ``ZenohLink.publish``
+    SITE/NAME/...         samples, predictions, alerts: see ``ZenohLink.subscribe`` and ``ZenohLink.publish``;
+                          what may be asked: see ``ZenohLink.answer``
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, final
 
 from laconic import _validate
-from laconic.transport.link import Connected, Disconnected, Event, Received
+from laconic.transport.link import Connected, Disconnected, Event, Question, Received
+from laconic.transport.zenoh_asking import Asked
 from laconic.transport.zenoh_security import Security, access_rules
 from laconic.transport.zenoh_settings import (
     THREADS,
@@ -131,7 +133,9 @@ class ZenohLink:
             security.check(name)
             tls = security.settings()
             inlet = inlet or f"{site}/{name}/sample"
-            access = access_rules(site, name, self.neighbours, security.guests, inlet, security.revoked_names())
+            access = access_rules(
+                site, name, self.neighbours, security.guests, inlet, security.revoked_names(), security.members
+            )
         self._zenoh = load_zenoh()
         self._error = self._zenoh.ZError
         self._deliver = deliver
@@ -251,6 +255,22 @@ class ZenohLink:
                     _log.exception("what came on %s could not be taken", key)
 
         self._declared.append(self.session.declare_subscriber(key, self._direct(receive)))
+
+    def answer(self, suffix: str, take: Callable[[Question], None]) -> Any:
+        """Call ``take`` with whatever is asked on ``SITE/NAME/suffix``, from a thread of zenoh, until ``close``."""
+        key = f"{self.site}/{self.name}/{check_part('suffix', suffix)}"
+        if self._closed:
+            raise ValueError(f"{self.name} cannot be asked on {key}: its link is closed.")
+
+        def asked(query: Any) -> None:
+            if not self._closed:
+                try:
+                    take(Asked(query, key, self._error))
+                except Exception:
+                    _log.exception("what was asked on %s could not be taken", key)
+
+        self._declared.append(self.session.declare_queryable(key, self._direct(asked), complete=True))
+        return self._declared[-1]
 
     def close(self) -> None:
         """Say goodbye: the neighbours see it go at once. No event is delivered any more."""

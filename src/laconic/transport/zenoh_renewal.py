@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, final
 
-from laconic.transport.link import Connected, Disconnected, Event
+from laconic.transport.link import Connected, Disconnected, Event, Question
 from laconic.transport.zenoh import ZenohLink
 from laconic.transport.zenoh_security import Security
 
@@ -112,7 +112,14 @@ class RenewingLink:
 
     def declare_subscriber(self, key: str, handler: Callable[[Any], None]) -> _Subscription:
         """Hand what comes on ``key`` to ``handler``, also after the session was opened anew."""
-        made = _Subscription(lambda link: link.session.declare_subscriber(key, handler), self._forget)
+        return self._keep(lambda link: link.session.declare_subscriber(key, handler))
+
+    def answer(self, suffix: str, take: Callable[[Question], None]) -> _Subscription:
+        """Hand what is asked to ``take``, also after the session was opened anew; see ``ZenohLink.answer``."""
+        return self._keep(lambda link: link.answer(suffix, take))
+
+    def _keep(self, declare: Callable[[ZenohLink], Any]) -> _Subscription:
+        made = _Subscription(declare, self._forget)
         with self._gate:
             if self._link is not None:
                 made.now = made.declare(self._link)

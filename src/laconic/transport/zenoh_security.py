@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: What an agent tells those who are not its neighbours.
 OUTLETS = ("prediction", "alert")
+#: What it may be asked by members of its site and guests.
+ASKED = ("predict", "model", "status")
 
 _SAY = ["put", "liveliness_token"]
 _ASK = ["declare_subscriber", "declare_liveliness_subscriber", "liveliness_query"]
@@ -45,6 +47,8 @@ class Security:
         the agent's own certificate.
     revoked : path, optional
         List of certificates that are no longer good; there need not be such a file.
+    members : sequence of str
+        Names of all agents of the site: they may ask the agent what guests may ask.
     """
 
     ca: Path
@@ -52,6 +56,7 @@ class Security:
     key: Path
     guests: Sequence[str] = ()
     revoked: Path | None = None
+    members: Sequence[str] = ()
 
     def check(self, name: str, now: datetime.datetime | None = None) -> None:
         """Raise a ValueError or OSError if these files cannot serve the agent ``name`` at a time, or now."""
@@ -118,6 +123,7 @@ def access_rules(
     guests: Iterable[str],
     inlet: str,
     revoked: Collection[str] = (),
+    members: Iterable[str] = (),
 ) -> dict[str, Any]:
     """Zenoh's settings of access control for one agent, to which certificates that are ``revoked`` open nothing."""
     rules: list[dict[str, Any]] = []
@@ -144,6 +150,13 @@ def access_rules(
         grant(f"neighbour {other}", given, taken)
     for guest in dict.fromkeys((name, *guests)):
         grant(f"guest {guest}", [f"{site}/{name}/{key}" for key in (*OUTLETS, "alive")], [inlet])
+    may_ask = dict.fromkeys((name, *guests, *members))
+    subjects += [{"id": f"asks {who}", "cert_common_names": [common_name(who, revoked)]} for who in may_ask]
+    keys = [f"{site}/{name}/{key}" for key in ASKED]
+    flows = (("a question", "ingress", ["query"]), ("an answer", "egress", ["reply", "declare_queryable"]))
+    for rule, flow, messages in flows:
+        rules.append({"id": rule, "permission": "allow", "flows": [flow], "messages": messages, "key_exprs": keys})
+    policies.append({"rules": [flow[0] for flow in flows], "subjects": [f"asks {who}" for who in may_ask]})
     return {
         "enabled": True,
         "default_permission": "deny",

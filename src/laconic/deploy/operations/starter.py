@@ -35,6 +35,7 @@ patience = 10.0            # seconds until a neighbour that vanished is given up
 lease = 1.0                # seconds of silence after which it counts as vanished; longer: less traffic on idle links
 checkpoint = "state"       # folder where agents save their state; without it, neighbours remind them after a restart
 checkpoint_every = 100     # rounds
+publish_inputs = false     # whether predictions are published with the inputs that they were made from
 
 [model]                    # all agents draw the same random features from the seed
 kernel = "gaussian"        # or {kernels}
@@ -99,7 +100,7 @@ _SECURITY = """
 [security]                 # mutual TLS: only who has a certificate of this authority gets in, and only by its own name
 certificates = "certs"     # NAME.crt and NAME.key, made by `laconic certs {file}`
 ca = "certs/ca.pem"
-# guests = ["sensor"]      # not agents, but with certificates: they may send samples and read predictions
+# guests = ["sensor"]      # not agents, but with certificates: they may send samples, read predictions and ask
 """
 
 _NO_SECURITY = """
@@ -112,7 +113,7 @@ _NO_SECURITY = """
 _FIRST_AGENT = """\
 [agents.{name}]
 listen = "{protocol}/127.0.0.1:{port}"   # across hosts: this device's address, or 0.0.0.0 and `reach = "..."`
-# metrics_port = 9101      # Prometheus metrics
+# metrics_port = 9101      # Prometheus metrics, for this machine; `metrics_host = "0.0.0.0"` serves others, too
 """
 
 _AGENT = """

@@ -10,15 +10,19 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol, final
 
+from laconic.deploy.running.desk import Desk, Snapshot
 from laconic.deploy.running.inbox import Inbox
 from laconic.deploy.running.outlet import Outlet
 from laconic.deploy.running.outliers import Sentry
+from laconic.deploy.running.service import Service
 from laconic.protocol import Info
 from laconic.protocol.pacer import Pacer
 from laconic.transport.link import Connected, Disconnected, Received
 
 #: News that samples have come, or that none will come any more.
 SAMPLES = object()
+#: News that somebody asks how the agent is.
+ASKED = object()
 
 _LONGEST_SLEEP = 60.0
 
@@ -41,6 +45,10 @@ class Driver:
     recorder : Recorder, optional
     sentry : Sentry, optional
         Holds samples to limits before the agent learns from them.
+    desk : Desk, optional
+        Answers questions; given a snapshot whenever it asks for one.
+    service : Service, optional
+        The service manager that is told that all is well.
 
     Attributes
     ----------
@@ -49,12 +57,19 @@ class Driver:
     """
 
     def __init__(
-        self, pacer: Pacer, outlet: Outlet, recorder: Recorder | None = None, sentry: Sentry | None = None
+        self,
+        pacer: Pacer,
+        outlet: Outlet,
+        recorder: Recorder | None = None,
+        sentry: Sentry | None = None,
+        desk: Desk | None = None,
+        service: Service | None = None,
     ) -> None:
         self.pacer, self.outlet = pacer, outlet
         self.stopped: int | None = None
         self._source, self._tally, self._recorder = outlet.source, outlet.tally, recorder
-        self._sentry = sentry
+        self._sentry, self._desk = sentry, desk
+        self._service = service or Service()
 
     def run(
         self, news: Inbox, clock: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time
@@ -67,7 +82,9 @@ class Driver:
         """
         now = clock()
         self.start(now, wall() - now)
+        self._service.notify("READY=1")
         self.drive(news, lambda: self.pacer.over, clock)
+        self._service.notify("STOPPING=1")
         if self.pacer.failure is not None:
             raise self.pacer.failure
         return self.stopped
@@ -75,14 +92,18 @@ class Driver:
     def drive(self, news: Inbox, done: Callable[[], bool], clock: Callable[[], float] = time.monotonic) -> None:
         """Take in news and do what is due until ``done``."""
         pacer, agent, turn, feed, take = self.pacer, self.pacer.agent, self.turn, self.feed, news.take
+        service = self._service if self._service.hears else None
+        longest = _LONGEST_SLEEP if service is None else min(_LONGEST_SLEEP, service.every / 2)
         now = clock()
         while not done():
             again = turn(now)
+            if service is not None and now >= service.due:
+                service.beat(now, f"round {agent.round}, mean square error {self._tally.mean_square_error:.4g}")
             if done():
                 break
             missing = len(agent.waiting)
             # A message of each neighbour that is waited for is worth waking up for, not every single one.
-            sleep = 0.0 if again and not missing else min(pacer.deadline - clock(), _LONGEST_SLEEP)
+            sleep = 0.0 if again and not missing else min(pacer.deadline - clock(), longest)
             items = take(sleep, missing or 1)
             now = clock()
             if items:
@@ -108,6 +129,27 @@ class Driver:
             elif kind is int:
                 self.stopped = item
                 pacer.stop(now)
+            elif item is ASKED and self._desk is not None:
+                self._desk.refresh(self.snapshot())
+
+    def snapshot(self) -> Snapshot:
+        """The agent as it is now, for those who ask."""
+        agent, tally, pacer, counters = self.pacer.agent, self._tally, self.pacer, self.pacer.agent.counters
+        status = {
+            "agent": agent.name,
+            "time": self.outlet.wall(),
+            "round": agent.round,
+            "samples": tally.samples,
+            "mean_square_error": tally.mean_square_error,
+            **{name: counters[name] for name in ("bits", "sends", "censored", "repairs")},
+            "neighbours": {
+                name: "connected" if name in pacer.here else "suspended" if name in pacer.given_up else "awaited"
+                for name in agent.neighbours
+            },
+            "alerts": tally.alerts.total(),
+            "last_alert": tally.last_alert,
+        }
+        return Snapshot(agent.weights, status, None if agent.learner.loss.binary else tally.radius())
 
     def turn(self, now: float) -> bool:
         """Do what is due, have a round if one may begin, and send; whether there was one, and another may follow."""

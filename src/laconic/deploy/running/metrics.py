@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 #: Samples that the moving mean of squared errors remembers.
 WINDOW = 100
+#: Share of labels that an interval around a prediction is to hold.
+COVERAGE = 0.9
 
 _COUNTERS = {
     "sends": "Broadcasts made.",
@@ -54,6 +56,8 @@ class Tally:
         Neighbours that are there, and edges that rest because their other end is gone.
     alerts : Counter
         Alerts by what they say.
+    last_alert : dict or None
+        The last of them, as it was published.
 
     Examples
     --------
@@ -74,6 +78,8 @@ class Tally:
         self.connected = 0
         self.suspended = 0
         self.alerts: Counter[str] = Counter()
+        self.last_alert: dict[str, Any] | None = None
+        self._errors: deque[float] = deque(maxlen=WINDOW)
         self._seconds = 0.0
         self._classes = [0] * (len(BOUNDS) + 1)
 
@@ -81,11 +87,30 @@ class Tally:
         """A sample was learned from: its loss, and by how much its prediction was off."""
         self.samples += 1
         self.loss += loss
+        self._errors.append(abs(error))
         square = error * error
         if self.samples == 1:
             self.mean_square_error = square
         else:
             self.mean_square_error += (square - self.mean_square_error) / min(self.samples, WINDOW)
+
+    def radius(self, *, before_last: bool = False) -> float | None:
+        """How far off a prediction will be with a probability of 0.9, if errors stay what they were; None if unknown.
+
+        Of the last n errors, at most 100, the one of rank ceil(0.9 (n + 1)) by size: if the next error is as likely to
+        take any rank among them as any other, whatever their distribution, it is at most that large with this
+        probability. Needs 9 of them. ``before_last`` leaves out the last error, that of a prediction which is to get
+        its interval only now.
+
+        >>> tally = Tally()
+        >>> for k in range(10):
+        ...     tally.learned(0.0, error=-float(k))
+        >>> tally.radius(), tally.radius(before_last=True)
+        (9.0, 8.0)
+        """
+        errors = list(self._errors)[: -1 if before_last else None]
+        rank = math.ceil(COVERAGE * (len(errors) + 1))
+        return sorted(errors)[rank - 1] if rank <= len(errors) else None
 
     def took(self, seconds: float) -> None:
         """A round is over, so many seconds after the one before."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, final
+
+import numpy as np
 
 from laconic.deploy.running.metrics import Tally
 from laconic.deploy.running.outliers import Sentry
@@ -37,7 +39,11 @@ class Outlet:
     sentry : Sentry, optional
         Saved along with the agent.
     wall : callable
-        The time of day, for people who read alerts.
+        The time of day, for people who read alerts and predictions.
+    with_inputs : bool
+        Whether predictions are published with their inputs.
+    inputs : sequence of str, optional
+        Names of these.
     """
 
     def __init__(
@@ -50,9 +56,12 @@ class Outlet:
         checkpoint: Path | None = None,
         wall: Callable[[], float] = time.time,
         sentry: Sentry | None = None,
+        with_inputs: bool = False,
+        inputs: Sequence[str] | None = None,
     ) -> None:
         self.agent, self.link, self.source, self.tally = agent, link, source, tally
-        self._wake, self._checkpoint, self._wall, self._sentry = wake, checkpoint, wall, sentry
+        self.wall, self._wake, self._checkpoint, self._sentry = wall, wake, checkpoint, sentry
+        self._with_inputs, self._inputs = with_inputs, inputs
         self._disk_fails = False
 
     def do(self, actions: list[Action]) -> None:
@@ -68,9 +77,8 @@ class Outlet:
         match action:
             case Begin(skip):
                 self.source.start(self._wake, skip)
-            case Predicted(round, prediction, measured):
-                about = {} if measured is None else {"time": measured}
-                self._publish("prediction", {"round": round, "prediction": prediction, **about})
+            case Predicted():
+                self._publish("prediction", self._predicted(action))
             case Alert(event, fields):
                 self._alert(event, fields)
             case Note(level, event, fields):
@@ -90,9 +98,34 @@ class Outlet:
     def _publish(self, suffix: str, said: dict[str, Any]) -> None:
         self.link.publish(suffix, json.dumps(said).encode())
 
+    def _predicted(self, said: Predicted) -> dict[str, Any]:
+        """What is told of a prediction: of a label and its error only where there is one, else null.
+
+        An interval is made of the errors before, not of its own; classes have none.
+        """
+        binary, known = self.agent.learner.loss.binary, said.label == said.label
+        error: float | None = None
+        if known:
+            error = float((said.prediction > 0) != (said.label > 0)) if binary else said.prediction - said.label
+        radius = None if binary else self.tally.radius(before_last=known)
+        told: dict[str, Any] = {
+            "round": said.round,
+            "time": self.wall() if said.measured is None else said.measured,
+            "prediction": said.prediction,
+            "label": said.label if known else None,
+            "error": error,
+            "interval": None if radius is None else [said.prediction - radius, said.prediction + radius],
+        }
+        if self._with_inputs:
+            values = np.asarray(said.x, dtype=float).tolist()
+            told["x"] = values if self._inputs is None else dict(zip(self._inputs, values, strict=True))
+        return told
+
     def _alert(self, event: str, fields: dict[str, Any]) -> None:
         self.tally.alerts[event] += 1
-        self._publish("alert", {"agent": self.agent.name, "event": event, "time": self._wall(), **fields})
+        said = {"agent": self.agent.name, "event": event, "time": self.wall(), **fields}
+        self.tally.last_alert = said
+        self._publish("alert", said)
 
     def _log(self, level: int, event: str, fields: dict[str, Any]) -> None:
         _log.log(level, event, extra={"agent": self.agent.name, **fields})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import final
@@ -30,8 +31,9 @@ class Record:
     have ``weights``, ``broadcast`` and, if the learner has them, ``duals``.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, inputs: Sequence[str] | None = None, target: str | None = None) -> None:
         self.path = path
+        self._data = {"inputs": None if inputs is None else list(inputs), "target": target}
         self._infos: list[Info] = []
         self._started = time.perf_counter()
         if not path.parent.is_dir():
@@ -82,6 +84,7 @@ class Record:
             "agent": agent.name,
             "clock": agent.clock,
             "rounds": len(infos),
+            "data": self._data,
         }
         map = FeatureMap.of(features)
         described = None if map is None else map.pack()

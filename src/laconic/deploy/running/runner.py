@@ -14,13 +14,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from laconic.deploy.running.driver import SAMPLES, Driver, Recorder
+from laconic.deploy.running.desk import Answering, Desk
+from laconic.deploy.running.driver import ASKED, SAMPLES, Driver, Recorder
 from laconic.deploy.running.exits import DIVERGED, ENDED, heard
 from laconic.deploy.running.inbox import Inbox
 from laconic.deploy.running.metrics import Server, Tally
 from laconic.deploy.running.outlet import Outlet
 from laconic.deploy.running.outliers import Sentry
 from laconic.deploy.running.record import Record
+from laconic.deploy.running.service import Service
 from laconic.deploy.settings.site import Site
 from laconic.deploy.settings.sources import ZenohSettings
 from laconic.deploy.sources.base import Source
@@ -81,7 +83,8 @@ def run_agent(
     int
         An exit code: 0 if the samples ended, 3 if it diverged, 128 and the number of the signal that stopped it.
     """
-    record = None if trace is None else Record(trace)
+    named = site.agent(name).source
+    record = None if trace is None else Record(trace, named.inputs, named.target)
     news = Inbox() if news is None else news
     agent = make_agent(site, name)
     restore(agent, site)
@@ -91,7 +94,8 @@ def run_agent(
         if supervised:
             _watch_parent(news)
         terms = terms_of(site, rounds, predictions, progress)
-        driver = assemble(stack, site, agent, terms, news.put, recorder=record)
+        service = Service.of(os.environ)
+        driver = assemble(stack, site, agent, terms, news.put, recorder=record, service=service)
         _log.info("started", extra={"agent": name, "round": agent.round, "pid": os.getpid()})
         try:
             stopped = driver.run(news)
@@ -140,7 +144,7 @@ def open_link(site: Site, name: str, deliver: Callable[[Event], None]) -> ZenohL
         return ZenohLink(name, deliver=deliver, **options)
     assert settings.certificate is not None and settings.key is not None
     files = site.security
-    security = Security(files.ca, settings.certificate, settings.key, files.guests, files.revoked)
+    security = Security(files.ca, settings.certificate, settings.key, files.guests, files.revoked, site.names)
     return RenewingLink(name, deliver=deliver, security=security, **options)
 
 
@@ -160,6 +164,7 @@ def assemble(
     open_source: Callable[[Site, str, SiteLink], Source] = open_source,
     recorder: Recorder | None = None,
     wall: Callable[[], float] = time.time,
+    service: Service | None = None,
 ) -> Driver:
     """Put the parts of an agent together, ready to be driven; closing ``stack`` takes them apart.
 
@@ -176,11 +181,13 @@ def assemble(
     recorder : Recorder, optional
     wall : callable
         The time of day.
+    service : Service, optional
+        The service manager that is told that all is well.
     """
     name, tally = agent.name, Tally()
     port = site.agent(name).metrics_port
     if port is not None:
-        server = Server(name, tally, lambda: agent.counters, port)
+        server = Server(name, tally, lambda: agent.counters, port, site.agent(name).metrics_host)
         stack.callback(server.close)
     link = open_link(site, name, deliver)
     stack.callback(link.close)
@@ -188,8 +195,17 @@ def assemble(
     stack.callback(source.close)
     sentry = Sentry(site.guard(), tally, site.agent(name).source.inputs, site.limits_path(name))
     sentry.restore(name)
-    outlet = Outlet(agent, link, source, lambda: deliver(SAMPLES), tally, site.checkpoint_path(name), wall, sentry)
-    return Driver(make_pacer(agent, terms, site.slot), outlet, recorder, sentry)
+    named, checkpoint = site.agent(name).source, site.checkpoint_path(name)
+    wake = lambda: deliver(SAMPLES)  # noqa: E731
+    outlet = Outlet(
+        agent, link, source, wake, tally, checkpoint, wall, sentry, with_inputs=site.publish_inputs, inputs=named.inputs
+    )
+    desk = None
+    if isinstance(link, Answering):  # a virtual network has nobody who could ask
+        desk = Desk(agent, lambda: deliver(ASKED), named.inputs, named.target)
+        stack.callback(desk.close)
+        desk.open(link)
+    return Driver(make_pacer(agent, terms, site.slot), outlet, recorder, sentry, desk, service)
 
 
 def warm(site: Site) -> None:

@@ -47,6 +47,8 @@ class AgentSettings:
         Where its neighbours find it: ``listen``, unless that is all addresses of a host or behind a gateway.
     source : SourceSettings
     metrics_port : int, optional
+    metrics_host : str
+        Address that metrics are served on: this machine alone, unless told otherwise.
     certificate, key : Path, optional
         None if there is no ``[security]``.
     """
@@ -58,6 +60,7 @@ class AgentSettings:
     metrics_port: int | None
     certificate: Path | None
     key: Path | None
+    metrics_host: str = "127.0.0.1"
 
 
 @final
@@ -120,6 +123,8 @@ class Site:
     security : SecuritySettings, optional
     limits : Limits
         Of samples.
+    publish_inputs : bool
+        Whether published predictions carry the inputs that they were made from.
 
     Examples
     --------
@@ -151,6 +156,7 @@ class Site:
     edges: tuple[tuple[str, str], ...]
     security: SecuritySettings | None
     limits: Limits
+    publish_inputs: bool = False
 
     @classmethod
     def read(cls, path: str | Path) -> Site:
@@ -247,6 +253,7 @@ def _read_site(file: Path, values: dict[str, Any]) -> Site:
     lease = site.number("lease", 1.0, least=0.1)
     checkpoint = site.path("checkpoint", None)
     checkpoint_every = site.integer("checkpoint_every", 100, least=1)
+    publish_inputs = site.flag("publish_inputs")
     site.end()
     model = read_model(tables["model"])
     learning = read_learning(tables["learner"], tables["channel"])
@@ -255,7 +262,7 @@ def _read_site(file: Path, values: dict[str, Any]) -> Site:
     agents = _read_agents(tables["agents"], tables["source"], model, name, security)
     edges = _read_edges(tables["network"], [agent.name for agent in agents])
     times = (clock, slot, patience, lease, checkpoint, checkpoint_every)
-    read = Site(file, name, *times, model, learning, agents, edges, security, limits)
+    read = Site(file, name, *times, model, learning, agents, edges, security, limits, publish_inputs)
     with tables["network"].blame():
         read.network()
     return read
@@ -318,6 +325,7 @@ def _read_agent(
     if reach.everywhere:
         raise table.wrong(f"reach must say where neighbours find this agent, since it listens on {reach.host}.")
     port = table.integer("metrics_port", None, least=1, most=_MOST_PORT)
+    host = table.text("metrics_host", "127.0.0.1")
     if security is None:
         certificate = key = None
     else:
@@ -329,7 +337,7 @@ def _read_agent(
     where = own.name if own.values else shared.name if shared.values else own.name
     source = read_source(Section(table.file, where, values), model.n_inputs, site, name)
     table.end(elsewhere=() if security else ("certificate", "key"))
-    return AgentSettings(name, listen, reach, source, port, certificate, key)
+    return AgentSettings(name, listen, reach, source, port, certificate, key, host)
 
 
 def _check_apart(table: Section, agents: list[AgentSettings], guests: tuple[str, ...]) -> None:
