@@ -140,14 +140,16 @@ def test_what_a_trace_is_told_of_its_data_is_in_its_models(rng, tmp_path):
 
 
 def test_several_outputs_of_a_run_are_columns_of_its_model(rng):
-    X = rng.uniform(size=(60, 3, 2))
-    y = np.stack([np.sin(4 * X[..., 0]), X[..., 1]], axis=-1)
-    features = lc.RandomFeatures.gaussian(2, 8, seed=0)
-    trace = lc.simulate(lc.WaveRLS(), features, lc.Network.path(3), X, y, engine="reference")
-    assert trace.weights.shape == (3, 2, 16)
-    model = trace.model(1)
-    assert model.weights.shape == (16, 2)
-    np.testing.assert_allclose(model.predict(X[0]), features(X[0]) @ trace.weights[1].T, rtol=0, atol=1e-12)
+    """Learners keep a row for each output, (N, K, D)."""
+    import dataclasses
+
+    X, y = stream(rng, n_rounds=3)
+    features = lc.RandomFeatures.gaussian(3, 8, seed=0)
+    trace = lc.simulate(lc.Local(), features, lc.Network.ring(4), X, y, engine="reference")
+    rows = rng.normal(size=(4, 2, 16))
+    several = dataclasses.replace(trace, state=lc.State(3, {"weights": rows}, rows))
+    np.testing.assert_allclose(several.model(1).predict(X[0]), features(X[0]) @ rows[1].T, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(several.model().predict(X[0]), features(X[0]) @ rows.mean(axis=0).T, rtol=0, atol=1e-12)
 
 
 def test_several_outputs_are_an_axis_more(rng):
