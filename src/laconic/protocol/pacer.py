@@ -187,7 +187,7 @@ class Pacer(ABC):
     def _remind(self, now: float) -> None:
         """Ask again, each time after twice as long; who only waits for a sample has nothing to ask."""
         waits = not self.agent.ready
-        if waits or self.agent.clock == LOCKSTEP:  # there is nothing to ask then, but time has passed
+        if waits or self.agent.clock == LOCKSTEP:  # time has passed also for who waits for a sample: it answers again
             self.agent.remind()
         if waits:
             self._remind_after = min(2 * self._remind_after, _REMIND_LATER)

@@ -61,8 +61,6 @@ class Lockstep(Pacer):
         self._opening.pop(name, None)
 
     def _remind(self, now: float) -> None:
-        if self.agent.ready:
-            self.agent.remind()  # nothing is open, but time passes: those who ask again may be answered again
         super()._remind(now)
         waiting, edges = self.agent.waiting, self.agent.edges
         opening = [name for name in waiting if name in self.here and edges[name] == "opening"]
