@@ -409,6 +409,27 @@ def test_version(stage, caplog):
         stage.refuses(caplog, change(fresh, 2, bytes([version << 4 | 2])), "version")
 
 
+# A greeting and a difference, as an agent said them that knew no sessions.
+VERSION_1 = (
+    "6c63140e8f8fa0eaa8b474000000014addaa0501000000002f424525",
+    "6c6311d0c1b20ceaa8b47400c801c80101835a288b3e504ad95cb6aa114beb5fc8af79224ad9964cf1d09cb127c3f654556bb7cf0d3b491deb95"
+    "16098508b1e1",
+)
+
+
+@pytest.mark.parametrize("said", VERSION_1)
+def test_an_agent_of_version_1_is_refused_in_one_sentence_and_quarantined(said, stage, caplog):
+    stage.refuses(caplog, bytes.fromhex(said), "version")
+    [record] = caplog.records
+    assert record.why == (
+        "it speaks another version of the wire format, this agent speaks 2: update the older of the two."
+    )
+    for _ in range(32):
+        stage.ben.receive(bytes.fromhex(said), "ann")
+    assert stage.ben.edges["ann"] == "gone"
+    assert ("quarantined", "ann") in stage.ben.alerts()
+
+
 def test_kind(stage, caplog):
     fresh = stage.next()
     for kind in [0, 13, 14, 15]:

@@ -27,7 +27,7 @@ from laconic.protocol.messages import (
 )
 from laconic.protocol.session import GONE, LIVE, OPENING, Session
 from laconic.protocol.waving import Waves
-from laconic.protocol.wire import Envelope, Wire, identity
+from laconic.protocol.wire import VERSION, Envelope, Wire, identity
 
 log = logging.getLogger("laconic.protocol")
 
@@ -36,6 +36,10 @@ QUARANTINE = 256  # occasions that it lasts for, at first
 TOLD = 256  # occasions after which the same is told again of the same neighbour
 _JOINING = 3  # reminders that an agent on slots waits for at its start
 _HARMLESS = ("replayed", "another session", "shut")  # part of every repair
+_WHY = {  # what can only be mended by a person, in a sentence
+    "version": f"it speaks another version of the wire format, this agent speaks {VERSION}: update the older of the two.",
+    "fingerprint": "its features, learner, channel, clock, precision or number of agents are not this agent's.",
+}
 _DELIBERATE = ("version", "fingerprint", "kind", "malformed", "dimension", "not finite", "too far ahead", "too large")
 
 
@@ -227,7 +231,8 @@ class Dialogue(Conversation):
         if count & (count - 1) == 0:
             # Repetitions are part of every repair; the rest should make somebody look.
             level = logging.DEBUG if reason in _HARMLESS else logging.WARNING
-            log.log(level, "refused: %s", reason, extra={"agent": self.name, "sender": sender, "count": count})
+            why = {"why": _WHY[reason]} if reason in _WHY else {}
+            log.log(level, "refused: %s", reason, extra={"agent": self.name, "sender": sender, "count": count, **why})
         # Noise on the line is not its fault, nor is what others say in its name.
         if end is not None and sender == end.name and reason in _DELIBERATE and not end.shut:
             self.blame(end)
