@@ -34,18 +34,17 @@ from laconic.protocol.checkpoint import AgentState, read_checkpoint
 from laconic.protocol.messages import Kind
 
 EVERY = 100
-SLOT = 0.05
 
 
 class Place:
     """A site of ten agents, each a process."""
 
-    def __init__(self, folder: Path, clock: str, robust: bool) -> None:
+    def __init__(self, folder: Path, clock: str, robust: bool, slot: float) -> None:
         self.folder, self.clock = folder, clock
         self.path = write_site(folder, 5000, every=EVERY, loop=True)
         text = self.path.read_text()
         if clock == "slotted":
-            text = text.replace("clock = 'lockstep'", f"clock = 'slotted'\nslot = {SLOT}")
+            text = text.replace("clock = 'lockstep'", f"clock = 'slotted'\nslot = {slot}")
         if robust:
             text = text.replace("eta = 2.0", "eta = 2.0\nrobust = 'clip'")
         self.path.write_text(text)
@@ -271,7 +270,7 @@ def show(what: str, clock: str, options: argparse.Namespace) -> bool:
     """One kind of mistreatment on one clock; whether all held."""
     print(f"{what}, {clock}:", flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        place = Place(Path(folder), clock, robust=options.robust)
+        place = Place(Path(folder), clock, options.robust, options.slot)
         try:
             place.start(*place.names)
             begun = time.monotonic()
@@ -279,13 +278,14 @@ def show(what: str, clock: str, options: argparse.Namespace) -> bool:
             calm(options.calm)
             seconds = time.monotonic() - begun
             states = place.stop(honest)
+            rounds = [state.about["round"] for state in states.values()]
+            # Of a site that was wiped, what came before was forgotten.
+            learned = place.learned(place.names[1]) if what == "wipe" else min(rounds)
         finally:
             place.close()
             if options.keep:
                 shutil.copytree(folder, options.keep / f"{what}-{clock}", dirs_exist_ok=True)
-    rounds = [state.about["round"] for state in states.values()]
     compared, wrong, cancelled, off = examine(states, place.site)
-    learned = place.learned(place.names[1]) if what == "wipe" else min(rounds)  # what came before was forgotten
     mse, base = errors(states, place.site), faultless(place.site, max(learned, 1))
     edges = [known["stage"] for s in states.values() for o, known in s.about["neighbours"].items() if o in states]
     print(f"rounds {min(rounds)} to {max(rounds)} in {seconds:.0f} s")
@@ -304,6 +304,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--calm", type=float, default=20.0, help="seconds without faults, before all is examined")
     parser.add_argument("--hostile", type=float, default=20.0, help="seconds with a hostile member")
+    parser.add_argument("--slot", type=float, default=0.05, help="seconds of a slot; more, on a machine that is busy")
     parser.add_argument("--robust", action="store_true", help="with robust mixing")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, help="folder to leave logs and checkpoints in")

@@ -20,6 +20,7 @@ import argparse
 import json
 import platform
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -88,14 +89,15 @@ def carry(agents: dict[str, lc.Agent]) -> None:
             agents[message.to].receive(message.data, sender)
 
 
-def wait(agents: dict[str, lc.Agent], honest: list[str]) -> None:
+def wait(agents: dict[str, lc.Agent], honest: list[str], lie: Callable[[], None]) -> None:
     """Remind, as whoever drives agents does, until the honest are ready: one that is refused is given up in time."""
-    for _ in range(100):
+    for _ in range(1000):
         carry(agents)
         if all(agents[name].ready for name in honest):
             return
-        for name in honest:
-            agents[name].remind()
+        lie()  # who was shut out may be back, and then is waited for
+        for agent in agents.values():  # a liar is driven like the others, and says again what is asked for
+            agent.remind()
     raise SystemExit("honest agents wait for ever")
 
 
@@ -108,6 +110,7 @@ def run(learner: lc.Learner, network: lc.Network, stream: Any, hostile: tuple[in
         names[i]: lc.Agent(names[i], [names[j] for j in around[i]], features, learner, n_agents=N_AGENTS)
         for i in range(N_AGENTS)
     }
+    honest = [i for i in range(N_AGENTS) if i not in hostile]
     liars = {i: Liar(agents[names[i]], attack, 1000 * seed + i, len(y)) for i in hostile}
     phi = features(X.reshape(-1, X.shape[2])).reshape(*y.shape, -1)
     carry(agents)
@@ -116,15 +119,18 @@ def run(learner: lc.Learner, network: lc.Network, stream: Any, hostile: tuple[in
         if t >= len(y) - scored:
             models = np.array([agent.weights for agent in agents.values()])
             squares += (models @ phi[t].T - y[t]) ** 2 / scored
-        for i, name in enumerate(names):
-            try:
-                if i not in liars:
-                    agents[name].learn(X[t, i], y[t, i])
-                elif agents[name].ready:  # it may be shut out
-                    liars[i].speak(phi[t, i], y[t, i], t)
-            except lc.Diverged:
-                return np.full_like(squares, np.inf)
-        wait(agents, [name for i, name in enumerate(names) if i not in liars])
+
+        def lie(t: int = t) -> None:
+            for i, liar in liars.items():
+                if liar.agent.ready and liar.agent.round < max(agent.round for agent in agents.values()):
+                    liar.speak(phi[t, i], y[t, i], t)
+
+        try:
+            for i in honest:
+                agents[names[i]].learn(X[t, i], y[t, i])
+        except lc.Diverged:
+            return np.full_like(squares, np.inf)
+        wait(agents, [names[i] for i in honest], lie)
     return squares
 
 

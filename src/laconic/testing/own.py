@@ -1,4 +1,4 @@
-"""A learner as people write their own, in NumPy and with a state of its own, for schedules of faults to run."""
+"""A learner and a quantizer as people write their own, in NumPy, for schedules of faults to run."""
 
 from __future__ import annotations
 
@@ -61,3 +61,16 @@ class HeavyBall(Learner):
     def hear(self, state: HeavyState, heard: Heard) -> HeavyState:
         """The dual ascent, once the neighbours have spoken."""
         return state._replace(duals=state.duals + self.rho * heard.disagreement)
+
+
+@final
+class Halves:
+    """A quantizer of one's own: entries in half precision."""
+
+    def encode(self, h: Array) -> bytes:
+        """Two bytes an entry."""
+        return h.astype("<f2").tobytes()
+
+    def decode(self, data: bytes) -> Array:
+        """What they say."""
+        return np.frombuffer(data, dtype="<f2").astype(np.float64)

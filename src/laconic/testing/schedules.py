@@ -17,7 +17,7 @@ from laconic.channel import Censor, Channel, Quantizer
 from laconic.learners import DOKL, ODKLA, QCODKLA, RFFDOKL, Learner, WaveRLS
 from laconic.network import Network
 from laconic.testing.hostile import WAYS
-from laconic.testing.own import HeavyBall
+from laconic.testing.own import Halves, HeavyBall
 from laconic.transport.faults import (
     Corruption,
     Crash,
@@ -50,6 +50,9 @@ _SPEAKING: dict[str, Learner] = {
     "dokl": DOKL(rho=0.4, eta=16.0, channel=_LOSSY),
     "diffusion": RFFDOKL(step=0.06, order="adapt-then-combine", channel=_LOSSY),
     "own": HeavyBall(channel=Channel(Censor(0.3, 0.97))),
+    "own quantizer": ODKLA(rho=0.4, eta=16.0, channel=Channel(Censor(0.3, 0.97), Halves())),
+    "robust": QCODKLA(rho=0.4, eta=16.0, alpha=0.3, beta=0.97, bits=4, robust="clip"),
+    "robust diffusion": RFFDOKL(step=0.06, order="adapt-then-combine", channel=_LOSSY, robust="clip"),
 }
 WAVING = "waverls"  # drawn apart, so that the others' schedules stay what they were
 LEARNERS: dict[str, Learner] = {**_SPEAKING, WAVING: WaveRLS(growth=1.2)}
@@ -67,12 +70,13 @@ class Schedule:
     checkpoint_every: int
     faults: tuple[Fault, ...]
     sensors: bool = False
+    dtype: str = "float64"
 
     def __str__(self) -> str:
         edges = " ".join(f"{i}-{j}" for i, j in self.network.edges)
         faults = "".join(f"\n    {_describe(fault)}" for fault in self.faults) or "\n    (no faults)"
         samples = "sensors" if self.sensors or self.clock == "slotted" else "files"
-        about = f"{self.learner}, {self.clock}, {samples}, checkpoint every {self.checkpoint_every}"
+        about = f"{self.learner}, {self.dtype}, {self.clock}, {samples}, checkpoint every {self.checkpoint_every}"
         return f"seed {self.seed}: {self.network.n_agents} agents ({edges}), {about}{faults}"
 
     @property
@@ -119,10 +123,11 @@ def _describe(fault: Fault) -> str:
 
 @final
 class Draw:
-    """What a drawer draws from: the network, and chance."""
+    """What a drawer draws from: the network, and chance; faults that are to meet begin within a few seconds."""
 
     def __init__(self, network: Network, random: np.random.Generator) -> None:
         self.network, self.random = network, random
+        self._meet_at = self.number(0.5, HEALED - 4) if self.chance(0.3) else None
 
     def number(self, low: float, high: float) -> float:
         """A number between."""
@@ -130,7 +135,8 @@ class Draw:
 
     def span(self, least: float = 0.3, last: float = HEALED) -> tuple[float, float]:
         """From when until when: at least so long."""
-        start = self.number(0.5, last - max(1.0, least))
+        latest = last - max(1.0, least)
+        start = self.number(0.5, latest) if self._meet_at is None else min(self._meet_at + self.number(0, 2), latest)
         return start, self.number(start + least, last)
 
     def chance(self, share: float) -> bool:
@@ -302,7 +308,8 @@ def draw_schedule(seed: int, kinds: Iterable[str] = (), learner: str | None = No
         network,
         learner=learner or drawn_learner,
         clock=str(random.choice(["lockstep", "slotted"])),
-        checkpoint_every=int(random.choice([1, 5])),
+        checkpoint_every=int(random.choice([1, 1, 5, 100])),
         faults=faults,
+        dtype=str(random.choice(["float64", "float64", "float64", "float32"])),
     )
     return replace(schedule, sensors=not schedule.harmless and draw.chance(0.5))

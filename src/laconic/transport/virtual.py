@@ -144,6 +144,8 @@ class VirtualNetwork:
     sensors : bool, optional
         Whether a round takes the sample that comes next, as from a sensor: so it is on slots. In lockstep round t of
         agent i learns from ``X[t-1, i]``, whenever that round comes, as from a file.
+    dtype : "float64" or "float32"
+        Of the agents.
 
     Attributes
     ----------
@@ -185,6 +187,7 @@ class VirtualNetwork:
         checkpoint_every: int = 5,
         heartbeat: int = 10,
         sensors: bool | None = None,
+        dtype: str = "float64",
     ) -> None:
         self.X, self.y, self.target = X, y, 0
         self.slotted = clock == "slotted"
@@ -201,7 +204,7 @@ class VirtualNetwork:
         self.learned = dict.fromkeys(names, 0)
         self.models: dict[str, deque[Array]] = {name: deque(maxlen=KEPT) for name in names}
         random = np.random.default_rng((seed, 1))  # a run is to be repeated to the bit, tags included
-        options: dict[str, Any] = {"n_agents": network.n_agents, "clock": clock, "heartbeat": heartbeat}
+        options: dict[str, Any] = {"n_agents": network.n_agents, "clock": clock, "heartbeat": heartbeat, "dtype": dtype}
 
         def boot(host: Host) -> Program:
             others = [other for other in host.neighbours if other not in host.unlisted]
