@@ -27,6 +27,7 @@ import numpy as np
 
 from laconic.deploy.running.runner import make_agent, open_link
 from laconic.deploy.settings.site import Site
+from laconic.engine import Diverged
 from laconic.protocol import Agent
 from laconic.protocol.messages import Call, Confirm, Decide, Hello, Kind, Letter, Offer, Request, Statement
 from laconic.transport.link import Connected, Received
@@ -148,7 +149,10 @@ def measure(folder: Path, arguments: Any) -> int:
                     elif isinstance(item, Connected) and item.name == "ada":
                         bob.connected("ada")
                 if bob.ready:
-                    bob.idle()
+                    try:
+                        bob.idle()
+                    except Diverged:  # by what he lies about his own edge: he begins anew
+                        bob = make_agent(site, "bob")
                 for message in bob.outgoing():
                     link.send(message.data, message.to)
             now = time.monotonic()

@@ -14,6 +14,7 @@ from laconic.cli import main
 from laconic.protocol.accounts import Accounts
 from laconic.testing.faults import KINDS, check, draw_schedule, shrink
 from laconic.testing.faults import LEARNERS as FAULTY
+from laconic.testing.faults import RARE
 from laconic.testing.hostile import WAYS
 from laconic.transport.faults import Crash, Delay, Drop, Duplication, Fault, Hostile, Interrupt, Jump, Partition, Twice
 from laconic.transport.virtual import VirtualNetwork
@@ -39,6 +40,18 @@ def test_schedules_cover_everything():
     assert {fault.letter for fault in faults if isinstance(fault, Interrupt)} >= {"call", "offer", "decide", "confirm"}
     assert max(fault.by for fault in faults if isinstance(fault, Jump)) > 1 << 20
     assert sum(s.clock == "lockstep" and s.harmless for s in schedules) > 25
+
+
+def test_wide_schedules_have_rare_learners_single_precision_and_faults_that_meet():
+    schedules = [draw_schedule(seed, wide=True) for seed in range(200)]
+    assert {(s.learner, s.clock) for s in schedules} == set(
+        itertools.product([*FAULTY, *RARE], ["lockstep", "slotted"])
+    )
+    assert {(s.dtype, s.checkpoint_every) for s in schedules} >= set(
+        itertools.product(["float64", "float32"], [1, 100])
+    )
+    crashes = [sorted(f.start for f in s.faults if isinstance(f, Crash)) for s in schedules if s.seed % 2 == 0]
+    assert any(len(starts) > 1 and starts[-1] - starts[0] < 2.5 for starts in crashes)
 
 
 @pytest.mark.parametrize("kind", KINDS)

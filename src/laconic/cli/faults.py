@@ -37,10 +37,11 @@ examples:
 
 
 class Drawn(NamedTuple):
-    """What schedules are drawn from: kinds of faults, all if there are none; and a learner, or any."""
+    """What schedules are drawn from: kinds of faults, all if there are none; a learner, or any; and how widely."""
 
     kinds: tuple[str, ...]
     learner: str | None
+    wide: bool
 
 
 def add(commands: Commands) -> None:
@@ -56,6 +57,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("--seed", type=whole, metavar="SEED", help="this one only, and tell what is in it")
     parser.add_argument("--kinds", metavar="KIND,...", help="kinds of faults (all); 'list' names them")
     parser.add_argument("--learner", metavar="NAME", help="what the agents run (any); 'list' names them")
+    parser.add_argument("--wide", action="store_true", help="rare learners, single precision; faults that meet")
     parser.add_argument("--jobs", type=whole, metavar="N", help="processes (default: one for each core)")
     parser.add_argument("--no-progress", action="store_true", help="no progress bar")
     parser.set_defaults(command=run)
@@ -94,7 +96,7 @@ def _run(arguments: argparse.Namespace) -> int:
     for kind in kinds:
         if kind not in KINDS:
             raise ValueError(f"--kinds must be some of {', '.join(KINDS)}; got {kind!r}.")
-    drawn = Drawn(kinds, arguments.learner)
+    drawn = Drawn(kinds, arguments.learner, arguments.wide)
     if arguments.seed is not None:
         if arguments.seed < 0:
             raise ValueError(f"--seed must not be negative, got {arguments.seed}.")
@@ -176,4 +178,5 @@ def _explain(schedule: Schedule, drawn: Drawn, violations: list[str]) -> None:
         print(f"  {violation}")
     of_kinds = f" --kinds {','.join(drawn.kinds)}" if drawn.kinds else ""
     of_learner = f" --learner {drawn.learner}" if drawn.learner else ""
-    print(f"to see it again: laconic faults --seed {schedule.seed}{of_kinds}{of_learner}", flush=True)
+    widely = " --wide" if drawn.wide else ""
+    print(f"to see it again: laconic faults --seed {schedule.seed}{of_kinds}{of_learner}{widely}", flush=True)

@@ -31,11 +31,11 @@ from laconic.engine.support import supports
 from laconic.learners import Learner
 from laconic.testing.aftermath import LONGEST, compare_errors, look_at_agents, make_data
 from laconic.testing.hostile import Liar
-from laconic.testing.schedules import HEALED, KINDS, LEARNERS, WAVING, Schedule, draw_schedule
+from laconic.testing.schedules import HEALED, KINDS, LEARNERS, RARE, WAVING, Schedule, draw_schedule
 from laconic.transport.faults import Hostile
 from laconic.transport.virtual import VirtualNetwork
 
-__all__ = ["KINDS", "LEARNERS", "Schedule", "check", "draw_schedule", "shrink"]
+__all__ = ["KINDS", "LEARNERS", "RARE", "Schedule", "check", "draw_schedule", "shrink"]
 
 AFTERWARDS = 60, 180  # rounds from healing on; and until the error must have settled
 _LIMIT = 1000.0  # virtual seconds after which an agent counts as stuck
@@ -45,7 +45,7 @@ _TOLERANCE, _WITH_WAVES, _AMONG_HOSTILE = 0.05, 0.02, 0.1
 def check(schedule: Schedule) -> list[str]:
     """Run a schedule, and return a sentence for everything that should have held and did not."""
     features, X, y, _, _ = make_data(schedule.network.n_agents)
-    learner = LEARNERS[schedule.learner]
+    learner = {**LEARNERS, **RARE}[schedule.learner]
     virtual = VirtualNetwork(
         learner,
         features,

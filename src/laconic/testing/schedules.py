@@ -50,12 +50,14 @@ _SPEAKING: dict[str, Learner] = {
     "dokl": DOKL(rho=0.4, eta=16.0, channel=_LOSSY),
     "diffusion": RFFDOKL(step=0.06, order="adapt-then-combine", channel=_LOSSY),
     "own": HeavyBall(channel=Channel(Censor(0.3, 0.97))),
+}
+WAVING = "waverls"  # drawn apart, so that the others' schedules stay what they were
+LEARNERS: dict[str, Learner] = {**_SPEAKING, WAVING: WaveRLS(growth=1.2)}
+RARE: dict[str, Learner] = {  # in wide schedules
     "own quantizer": ODKLA(rho=0.4, eta=16.0, channel=Channel(Censor(0.3, 0.97), Halves())),
     "robust": QCODKLA(rho=0.4, eta=16.0, alpha=0.3, beta=0.97, bits=4, robust="clip"),
     "robust diffusion": RFFDOKL(step=0.06, order="adapt-then-combine", channel=_LOSSY, robust="clip"),
 }
-WAVING = "waverls"  # drawn apart, so that the others' schedules stay what they were
-LEARNERS: dict[str, Learner] = {**_SPEAKING, WAVING: WaveRLS(growth=1.2)}
 
 
 @final
@@ -123,11 +125,11 @@ def _describe(fault: Fault) -> str:
 
 @final
 class Draw:
-    """What a drawer draws from: the network, and chance; faults that are to meet begin within a few seconds."""
+    """What a drawer draws from: the network, and chance; where faults are to meet, they begin within a few seconds."""
 
-    def __init__(self, network: Network, random: np.random.Generator) -> None:
+    def __init__(self, network: Network, random: np.random.Generator, meet: bool = False) -> None:
         self.network, self.random = network, random
-        self._meet_at = self.number(0.5, HEALED - 4) if self.chance(0.3) else None
+        self._meet_at = self.number(0.5, HEALED - 4) if meet else None
 
     def number(self, low: float, high: float) -> float:
         """A number between."""
@@ -289,13 +291,17 @@ KINDS: dict[str, Callable[[Draw], tuple[Fault, ...]]] = {
 }
 
 
-def draw_schedule(seed: int, kinds: Iterable[str] = (), learner: str | None = None) -> Schedule:
-    """The schedule that belongs to a seed, of these kinds, or of all, if none is named; with this learner, or any."""
+def draw_schedule(seed: int, kinds: Iterable[str] = (), learner: str | None = None, wide: bool = False) -> Schedule:
+    """The schedule that belongs to a seed, of these kinds, or of all, if none is named; with this learner, or any.
+
+    In a wide one faults begin within seconds of each other, every other time; and the learner may be a rare one, numbers
+    of single precision, and checkpoints a hundred rounds apart.
+    """
     names = list(kinds) or list(KINDS)
     random = np.random.default_rng(seed)
     n_agents = int(random.integers(3, 7))
     network = Network.random(n_agents, p=0.5, seed=int(random.integers(1000)))
-    draw = Draw(network, random)
+    draw = Draw(network, random, meet=wide and seed % 2 == 0)
     drawn = [names[seed % len(names)], *(str(kind) for kind in random.choice(names, size=int(random.integers(0, 4))))]
     faults = tuple(fault for kind in drawn for fault in KINDS[kind](draw))
     hostile = [fault for fault in faults if isinstance(fault, Hostile)]
@@ -308,8 +314,12 @@ def draw_schedule(seed: int, kinds: Iterable[str] = (), learner: str | None = No
         network,
         learner=learner or drawn_learner,
         clock=str(random.choice(["lockstep", "slotted"])),
-        checkpoint_every=int(random.choice([1, 1, 5, 100])),
+        checkpoint_every=int(random.choice([1, 5])),
         faults=faults,
-        dtype=str(random.choice(["float64", "float64", "float64", "float32"])),
     )
+    if wide and learner is None:
+        rare = np.random.default_rng((seed, 2))
+        name, dtype = str(rare.choice([drawn_learner, *RARE])), str(rare.choice(["float64", "float32"]))
+        every = int(rare.choice([schedule.checkpoint_every, 100]))
+        schedule = replace(schedule, learner=name, dtype=dtype, checkpoint_every=every)
     return replace(schedule, sensors=not schedule.harmless and draw.chance(0.5))
