@@ -421,9 +421,7 @@ VERSION_1 = (
 def test_an_agent_of_version_1_is_refused_in_one_sentence_and_quarantined(said, stage, caplog):
     stage.refuses(caplog, bytes.fromhex(said), "version")
     [record] = caplog.records
-    assert record.why == (
-        "it speaks another version of the wire format, this agent speaks 2: update the older of the two."
-    )
+    assert record.why == "it speaks another version of the wire format, this agent speaks 2: update the older."
     for _ in range(32):
         stage.ben.receive(bytes.fromhex(said), "ann")
     assert stage.ben.edges["ann"] == "gone"

@@ -12,9 +12,8 @@ from conftest import CHANNELS, LEARNERS, make_learner, make_stream
 import laconic as lc
 from laconic.cli import main
 from laconic.protocol.accounts import Accounts
-from laconic.testing.faults import KINDS, check, draw_schedule, shrink
+from laconic.testing.faults import KINDS, RARE, check, draw_schedule, shrink
 from laconic.testing.faults import LEARNERS as FAULTY
-from laconic.testing.faults import RARE
 from laconic.testing.hostile import WAYS
 from laconic.transport.faults import Crash, Delay, Drop, Duplication, Fault, Hostile, Interrupt, Jump, Partition, Twice
 from laconic.transport.virtual import VirtualNetwork

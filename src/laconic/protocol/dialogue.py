@@ -37,7 +37,7 @@ TOLD = 256  # occasions after which the same is told again of the same neighbour
 _JOINING = 3  # reminders that an agent on slots waits for at its start
 _HARMLESS = ("replayed", "another session", "shut")  # part of every repair
 _WHY = {  # what can only be mended by a person, in a sentence
-    "version": f"it speaks another version of the wire format, this agent speaks {VERSION}: update the older of the two.",
+    "version": f"it speaks another version of the wire format, this agent speaks {VERSION}: update the older.",
     "fingerprint": "its features, learner, channel, clock, precision or number of agents are not this agent's.",
 }
 _DELIBERATE = ("version", "fingerprint", "kind", "malformed", "dimension", "not finite", "too far ahead", "too large")

@@ -294,8 +294,8 @@ KINDS: dict[str, Callable[[Draw], tuple[Fault, ...]]] = {
 def draw_schedule(seed: int, kinds: Iterable[str] = (), learner: str | None = None, wide: bool = False) -> Schedule:
     """The schedule that belongs to a seed, of these kinds, or of all, if none is named; with this learner, or any.
 
-    In a wide one faults begin within seconds of each other, every other time; and the learner may be a rare one, numbers
-    of single precision, and checkpoints a hundred rounds apart.
+    In a wide one faults begin within seconds of each other, every other time; and the learner may be a rare one,
+    numbers of single precision, and checkpoints a hundred rounds apart.
     """
     names = list(kinds) or list(KINDS)
     random = np.random.default_rng(seed)
