@@ -50,7 +50,7 @@ class AgentState:
 
     def to_bytes(self) -> bytes:
         """The state as the content of a file."""
-        arrays = {name: np.ascontiguousarray(array) for name, array in self.arrays.items()}
+        arrays = {name: np.asarray(array, order="C") for name, array in self.arrays.items()}  # a number stays one
         shapes = {name: [array.dtype.newbyteorder("<").str, list(array.shape)] for name, array in arrays.items()}
         text = json.dumps({"about": self.about, "arrays": shapes}).encode()
         rows = [array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes() for array in arrays.values()]
