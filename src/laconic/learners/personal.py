@@ -28,7 +28,9 @@ class Personal(Learner):
     learned of them: see ``laconic.guard.labels``. Nothing peeks: all of it is what the stream has shown so far.
 
     ``trace.weights`` is the model that all share, for anybody's data; ``trace.predictions`` are each agent's own, and
-    ``trace.stack`` says how much it trusted each arm. A sample costs about four times what it costs ``WaveRLS``.
+    ``trace.stack`` says how much it trusted each arm. Between waves a sample costs about four times what it costs
+    ``WaveRLS``; a run of a thousand rounds of five agents, D = 100, waves included, 1.7 times (62 against 36
+    microseconds a sample).
 
     Its loss is the squared one; of classes, take labels of -1 and +1, or one of each for every class.
 
@@ -54,7 +56,7 @@ class Personal(Learner):
     >>> own, waves = (
     ...     lc.simulate(learner, features, lc.Network.ring(5), X, y) for learner in (lc.Personal(), lc.WaveRLS())
     ... )
-    >>> bool(own.mse()[-1] < waves.mse()[-1]) and own.bits.sum() == waves.bits.sum()
+    >>> bool(own.mse()[-1] < waves.mse()[-1] and own.bits.sum() == waves.bits.sum())
     True
     """
 
