@@ -105,6 +105,7 @@ CHANNELS = {
     "tread": lc.Channel(quantizer=lc.Quantizer(4, rounding="tread")),
     "both": lc.Channel(lc.Censor(0.5, 0.95), lc.Quantizer(3)),
     "budget": lc.Channel(lc.Budget(0.6, burst=2), lc.Quantizer(4)),
+    "entropy": lc.Channel(lc.Budget(bits_per_round=70.0, burst=500), lc.EntropyQuantizer(0.4)),
 }
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from laconic import _extras, _late, learners, losses
 from laconic._version import __version__ as __version__
 from laconic._worded import ArgumentError
-from laconic.channel import Budget, Censor, Channel, Codes, Quantizer, Transmission
+from laconic.channel import Budget, Censor, Channel, Codes, EntropyQuantizer, Quantizer, Transmission
 from laconic.engine import Diverged, simulate, stream, sweep
 from laconic.features import RandomFeatures
 from laconic.guard import Guard
@@ -70,6 +70,7 @@ __all__ = [
     "DecentralizedKernelClassifier",
     "DecentralizedKernelRegressor",
     "Diverged",
+    "EntropyQuantizer",
     "Experts",
     "Guard",
     "Heard",

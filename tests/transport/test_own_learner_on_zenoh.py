@@ -80,6 +80,23 @@ def test_waves_over_zenoh_equal_the_simulator(features):
         assert agent.counters["bits"] == trace.bits[:, i].sum()
 
 
+@pytest.mark.parametrize("budget", [lc.Budget(0.4, burst=2), lc.Budget(bits_per_round=25.0, burst=150)], ids=repr)
+def test_budgets_and_the_entropy_code_over_zenoh_equal_the_simulator(budget, features):
+    network = lc.Network.path(3)
+    X, y = make_stream(40, 3)
+    channel = lc.Channel(budget, lc.EntropyQuantizer())
+    learner = lc.RFFDOKL(0.4, "adapt-then-combine", listen="spoken", channel=channel)
+    trace = lc.simulate(learner, features, network, X, y)
+    agents, predictions = run_on_links(learner, features, network, X, y)
+    assert np.array_equal(predictions, trace.predictions) and 0 < trace.sent.mean() < 0.7
+    for i, agent in enumerate(agents.values()):
+        agent.end_round()
+        assert np.array_equal(agent.weights, trace.weights[i])
+        assert np.array_equal(agent.broadcast, trace.state.broadcast[i])
+        assert np.array_equal(agent.state().arrays["memory"], [trace.state.channel[n][i] for n in budget.memory])
+        assert agent.counters["bits"] == trace.bits[:, i].sum()
+
+
 def test_the_example_over_zenoh_equals_the_reference(features):
     network = lc.Network.ring(4)
     X, y = make_stream(60, 4)

@@ -15,7 +15,8 @@ from laconic._worded import ArgumentError
 class Censor:
     """Send iff the innovation's norm is at least ``alpha * beta**t`` (eq. censorfuc; t counts from 1, equality sends).
 
-    Another rule is a subclass with its own ``threshold``; it then works in every engine.
+    Another rule is a subclass with its own ``threshold``; it then works in every engine. A threshold that keeps most
+    rounds silent for ever makes learners that act on silent replicas diverge: ``Channel`` says which, and which not.
 
     Parameters
     ----------

@@ -52,6 +52,12 @@ def _check_quantizer(quantizer: object) -> None:
 class Channel:
     """Censor, then quantize; either may be absent. ``Channel()`` sends every model as it is, in every round.
 
+    What winds up where few speak: between two messages replicas stand still, and a learner that acts on them in every
+    round, by a dual that grows with the same disagreement or a mixture that pulls the same way, adds up what was said
+    once. With one message in ten rounds (``Budget(0.1)``; air quality, five agents, seeds 40 to 44, steps tuned without
+    a channel on seeds 0 to 2) adapt-then-combine that mixes in every round diverges on every seed, and so does ODKLA
+    with three pairs of steps; ``RFFDOKL(listen="spoken")`` has 3.15e-3, where sending everything has 2.61e-3.
+
     Parameters
     ----------
     censor : Censor or Budget, optional

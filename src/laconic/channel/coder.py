@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from laconic._validate import Array
+from laconic.channel.entropy import EntropyQuantizer
 from laconic.channel.quantizer import Quantizer
 
 
@@ -61,8 +62,9 @@ def encode_row(quantizer: Any, h: Array) -> bytes:
 def decode_row(quantizer: Any, data: bytes, n_features: int, dtype: np.dtype[Any]) -> Array:
     """The innovation in a message, (n_features,) and finite; ``Undecodable`` if there is none."""
     try:
-        # The codes of lc.Quantizer do not tell how many they are.
-        read = quantizer.decode(data, n_features) if isinstance(quantizer, Quantizer) else quantizer.decode(data)
+        # The codes of laconic's own do not tell how many they are.
+        sized = isinstance(quantizer, (Quantizer, EntropyQuantizer))
+        read = quantizer.decode(data, n_features) if sized else quantizer.decode(data)
         values = np.asarray(read, dtype=dtype)
     except Exception as error:  # a person's code, fed with anybody's bytes
         raise Undecodable(f"quantizer.decode cannot read a message: {error}") from error

@@ -8,13 +8,19 @@ from laconic.channel.budget import Budget
 from laconic.channel.censor import Censor
 from laconic.channel.channel import remembers
 from laconic.channel.coder import can_code
+from laconic.channel.entropy import EntropyQuantizer
 from laconic.channel.quantizer import Quantizer
 
 P = TypeVar("P")
 
 #: Anything that works like one will do, so these hold no particular type.
 CENSORS: list[Any] = [Censor(0.5, 0.97), Budget(0.5, burst=3)]
-QUANTIZERS: list[Any] = [Quantizer(4), Quantizer(4, rounding="tread"), Quantizer(6, range=(-1.5, 1.5))]
+QUANTIZERS: list[Any] = [
+    Quantizer(4),
+    Quantizer(4, rounding="tread"),
+    Quantizer(6, range=(-1.5, 1.5)),
+    EntropyQuantizer(0.5),
+]
 
 
 def register(part: P) -> P:

@@ -10,14 +10,14 @@ import ast
 from typing import Any
 
 from laconic import learners, losses
-from laconic.channel import Budget, Censor, Channel, Quantizer
+from laconic.channel import Budget, Censor, Channel, EntropyQuantizer, Quantizer
 from laconic.experiments.settings import BITS, REGULARIZATION, Setting
 from laconic.learners import Learner, Local, Speech
 from laconic.network import Network
 
 #: Steps that have an option of their own; all other parameters are given by ``--parameter``.
 STEPS = ("rho", "eta", "step")
-_CHANNEL = ("alpha", "beta", "bits", "range")
+_CHANNEL = ("alpha", "beta", "bits", "range", "rate", "bits_per_round", "burst", "coarseness")
 
 
 def make_learner(arguments: argparse.Namespace, setting: Setting, loss: str) -> Learner:
@@ -56,9 +56,7 @@ def describe_learner(learner: Learner) -> str:
     if channel and channel.censor:
         words.append(_describe_censor(channel.censor))
     if channel and channel.quantizer:
-        span = channel.quantizer.range
-        kind = span if isinstance(span, str) else f"{span[0]:g} to {span[1]:g}"
-        words.append(f"{channel.quantizer.bits} bits, {kind} range")
+        words.append(_describe_quantizer(channel.quantizer))
     return ", ".join(words) + f"; {learner.loss.name} loss"
 
 
@@ -68,6 +66,13 @@ def _describe_censor(censor: Any) -> str:
     if censor.in_bits:
         return f"at most {censor.income:g} bits a round, and {censor.most:g} at once"
     return f"at most {censor.income:g} messages a round, and {censor.most:g} at once"
+
+
+def _describe_quantizer(quantizer: Any) -> str:
+    if isinstance(quantizer, EntropyQuantizer):
+        return f"entropy code, coarseness {quantizer.coarseness:g}"
+    span = quantizer.range
+    return f"{quantizer.bits} bits, {span if isinstance(span, str) else f'{span[0]:g} to {span[1]:g}'} range"
 
 
 def parameter(text: str) -> tuple[str, Any]:
@@ -96,13 +101,28 @@ def _channel_arguments(arguments: argparse.Namespace, setting: Setting, kind: ty
 
 
 def _channel(arguments: argparse.Namespace, setting: Setting) -> Channel:
-    """Censoring if --alpha or --beta is given, quantization if --bits or --range is; otherwise all is sent as it is."""
-    censor = quantizer = None
-    if arguments.alpha is not None or arguments.beta is not None:
-        censor = Censor(setting.alpha, setting.beta)
-    if arguments.bits is not None or arguments.range is not None:
-        quantizer = Quantizer(_given(arguments.bits, BITS), _given(arguments.range, "adaptive"))
-    return Channel(censor, quantizer)
+    """A censor, a budget, a quantizer, an entropy code, if one of its options is given; otherwise all is sent."""
+    return Channel(_censor(arguments, setting), _quantizer(arguments))
+
+
+def _censor(arguments: argparse.Namespace, setting: Setting) -> Censor | Budget | None:
+    budget = {name: getattr(arguments, name) for name in ("rate", "burst", "bits_per_round")}
+    budget = {name: value for name, value in budget.items() if value is not None}
+    by_threshold = arguments.alpha is not None or arguments.beta is not None
+    if budget and by_threshold:
+        raise ValueError("--alpha and --beta make no sense with a budget: leave them out, or --rate and the like.")
+    if budget.keys() == {"burst"}:
+        raise ValueError("--burst makes no sense without --rate or --bits-per-round.")
+    return Budget(**budget) if budget else Censor(setting.alpha, setting.beta) if by_threshold else None
+
+
+def _quantizer(arguments: argparse.Namespace) -> Quantizer | EntropyQuantizer | None:
+    by_bits = arguments.bits is not None or arguments.range is not None
+    if arguments.coarseness is not None:
+        if by_bits:
+            raise ValueError("--bits and --range make no sense with --coarseness, whose messages vary in length.")
+        return EntropyQuantizer(arguments.coarseness)
+    return Quantizer(_given(arguments.bits, BITS), _given(arguments.range, "adaptive")) if by_bits else None
 
 
 def _others(arguments: argparse.Namespace, kind: type[Learner]) -> dict[str, Any]:
@@ -112,7 +132,7 @@ def _others(arguments: argparse.Namespace, kind: type[Learner]) -> dict[str, Any
     takes = [name for name in kind.arguments() if name not in options and name != "channel"]
     for name in given:
         if name in options:
-            raise ValueError(f"--parameter {name} must be written --{name}.")
+            raise ValueError(f"--parameter {name} must be written --{name.replace('_', '-')}.")
         if name not in takes:
             known = f"takes {', '.join(takes)}" if takes else "has none but those with options of their own"
             learner = learners.written(kind)
@@ -125,7 +145,8 @@ def _refuse(arguments: argparse.Namespace, kind: type[Learner], names: tuple[str
         if getattr(arguments, name) is not None:
             silent = kind.speech is Speech.NEVER and name in _CHANNEL
             why = "never speaks" if silent else "has no such parameter"
-            raise ValueError(f"--{name} makes no sense with --learner {learners.written(kind)}, which {why}.")
+            option = f"--{name.replace('_', '-')}"
+            raise ValueError(f"{option} makes no sense with --learner {learners.written(kind)}, which {why}.")
 
 
 def _given(value: Any, usual: Any) -> Any:

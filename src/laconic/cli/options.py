@@ -22,9 +22,11 @@ OPTIONS = {
     "name": "data",
     "name_or_path": "data",
     "data_dir": "--data-dir",
+    "bits_per_round": "--bits-per-round",
 }
-_STEPS = ("alpha", "bandwidth", "beta", "bits", "eta", "loss", "range", "regularization", "rho", "step")
-OPTIONS |= {name: f"--{name}" for name in (*_STEPS, "missing", "protocol", "seed", "seeds", "set", "target")}
+_STEPS = ("bandwidth", "eta", "loss", "regularization", "rho", "step")
+_CHANNEL = ("alpha", "beta", "bits", "burst", "coarseness", "range", "rate")
+OPTIONS |= {name: f"--{name}" for name in (*_STEPS, *_CHANNEL, "missing", "protocol", "seed", "seeds", "set", "target")}
 #: What an option is when it is left out, where the library may advise just that.
 _LEFT_OUT = {"range": "adaptive"}
 

@@ -75,6 +75,16 @@ def add(commands: Commands) -> None:
         metavar="R",
         help="of the quantizer: adaptive (default), X for [-X, X), or U,V (written --range=-0.1,0.3)",
     )
+    group.add_argument(
+        "--rate", type=number, metavar="X", help="instead of alpha and beta: so many messages a round, at most"
+    )
+    group.add_argument("--bits-per-round", type=number, metavar="B", help="or so many bits")
+    group.add_argument(
+        "--burst", type=number, metavar="X", help="so many at once after a silence (20 messages; 200 rounds' bits)"
+    )
+    group.add_argument(
+        "--coarseness", type=number, metavar="X", help="instead of bits: an entropy code with such steps (1.4 is usual)"
+    )
     group = parser.add_argument_group("output")
     group.add_argument("--seed", type=whole, default=0, metavar="S", help="decides shuffle, frequencies and graph (0)")
     group.add_argument("--out", metavar="DIR", help="leave trace.npz, its pictures and run.json there")

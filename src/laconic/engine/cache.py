@@ -20,6 +20,7 @@ SOURCES = (
     "budgeting",
     "coding",
     "endings",
+    "entropy_coding",
     "least_squares",
     "lifting",
     "personal_rounds",
@@ -34,6 +35,7 @@ SOURCES = (
     "wave_describing",
     "wave_kernels",
     "wave_rounds",
+    "../channel/entropy",  # whose tables are part of the machine code
 )
 
 

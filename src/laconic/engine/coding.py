@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from laconic.engine.budgeting import N_REMEMBERED, admits, pays
+from laconic.engine.entropy_coding import add_codes, choose_codes, write_codes
 from laconic.engine.rows import copy_row, distance_row, dot_row, subtract_row
 from laconic.engine.vectors import (
     from_bits,
@@ -23,7 +24,7 @@ from laconic.engine.vectors import (
     width_of,
 )
 
-DENSE, RISE, TREAD = range(3)
+DENSE, RISE, TREAD, ENTROPY = range(4)
 
 _FLOAT32_MAX = np.float64(np.finfo(np.float32).max)
 
@@ -161,22 +162,35 @@ def range_row(innovation, n_features, size, low, high):
 @jit
 def transmit_row(
     weights, broadcast, at, n_features, size, threshold, purse, memory, message_bits,
-    rounding, cells, low, high, innovation,
+    rounding, cells, low, high, coarseness, dead_zone, innovation, chosen, written,
 ):  # fmt: skip
-    """Send what the censor lets through; returns (sent, entries outside the range, squared error of the replica)."""
+    """Send what the censor lets through.
+
+    Returns (sent, bits, entries outside the range, squared error of the replica); ``chosen`` and ``written`` are room
+    for the codes and bytes of an entropy code.
+    """
     real = weights.dtype.type
     subtract_row(weights, at, broadcast, at, innovation, 0, size)
     square = dot_row(innovation, 0, innovation, 0, size)
     norm, remembered = math.sqrt(square), at // size * N_REMEMBERED
     if not admits(norm, threshold, purse, memory, remembered):
-        return False, 0, square
+        return False, 0, 0, square
+    if rounding == ENTROPY:
+        if not norm < np.inf:  # the run has diverged, which its energy tells
+            return True, 0, 0, square
+        step, outside = choose_codes(innovation, n_features, coarseness, dead_zone, chosen)
+        bits = 8 * write_codes(step, chosen, n_features, written)
+        if not pays(norm, bits, purse, memory, remembered):
+            return False, 0, 0, square
+        add_codes(step, chosen, n_features, broadcast, at // size)
+        return True, bits, outside, distance_row(weights, at, broadcast, at, size)
     if not pays(norm, message_bits, purse, memory, remembered):
-        return False, 0, square
+        return False, 0, 0, square
     if rounding == DENSE:
         copy_row(weights, at, broadcast, at, size)
-        return True, 0, real(0)
+        return True, message_bits, 0, real(0)
     low, high, outside = range_row(innovation, n_features, size, low, high)
     if low == high:  # h = 0, and so is Q(h)
-        return True, 0, square
+        return True, message_bits, 0, square
     add_quantized_row(innovation, n_features, size, rounding, cells, low, high, broadcast, at)
-    return True, outside, distance_row(weights, at, broadcast, at, size)
+    return True, message_bits, outside, distance_row(weights, at, broadcast, at, size)

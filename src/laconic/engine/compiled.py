@@ -11,7 +11,7 @@ from typing import Any, final
 import numpy as np
 
 from laconic._validate import Array
-from laconic.channel import Budget, Censor, Channel, Quantizer
+from laconic.channel import Budget, Censor, Channel, EntropyQuantizer, Quantizer, longest_message
 from laconic.engine import budgeting, coding, endings, rounds, single, steps
 from laconic.engine.chunk import COLUMNS, Chunk, first_memory, first_state, snapshot
 from laconic.engine.lifting import Front
@@ -224,7 +224,8 @@ class Compiled:
         phases = aligned(n_rows, self.features.n_frequencies, self.dtype)
         phi = aligned(n_rows, self._n_features, self.dtype)
         room = aligned(2, self._n_features, self.dtype)
-        return rounds.Scratch(phases, phi, room[:1], room[1:])
+        chosen, written = room_for_codes(self._plan.rounding, self._n_features)
+        return rounds.Scratch(phases, phi, room[:1], room[1:], chosen, written)
 
     def state(self) -> State:
         """Copies of all that the next round needs."""
@@ -248,6 +249,7 @@ class Compiled:
             np.empty(n_rounds),
             np.empty(n_rounds),
             np.empty(n_rounds),
+            np.zeros(shape if self._plan.rounding == coding.ENTROPY else (0, self.n_agents), dtype=np.int64),
         )
         status, row = rounds.advance(
             self._plan,
@@ -268,7 +270,10 @@ class Compiled:
         )
         finished = n_rounds if status == endings.FINISHED else row // self.n_agents
         self.round += finished
-        columns = {name: column[:finished] for name, column in zip(COLUMNS, (*record, *(scores or ())), strict=False)}
+        found = zip(COLUMNS, (*record[:-1], *(scores or ())), strict=False)
+        columns = {name: column[:finished] for name, column in found}
+        if self._plan.rounding == coding.ENTROPY:
+            columns["message_sizes"] = record.bits[:finished]
         return Chunk(columns, finished, _ENDINGS[status], row % self.n_agents)
 
     def _rates(self, n_rounds: int) -> Array:
@@ -292,11 +297,13 @@ def make_plan(learner: Learner, features: RandomFeatures, n_agents: int, real: A
     kernel, loss = kernel_of(learner), learner.loss.kernel
     assert loss is not None  # ``supports`` has been asked
     quantizer = learner.channel.quantizer if learner.channel else None
-    rounding, cells, low, high = coding.DENSE, 0, 0.0, 0.0
+    rounding, cells, low, high, coarseness, dead_zone = coding.DENSE, 0, 0.0, 0.0, 0.0, 0.0
     if isinstance(quantizer, Quantizer):
         rounding, cells = _ROUNDING_CODES[quantizer.rounding], quantizer.cells
         if not isinstance(quantizer.range, str):
             low, high = quantizer.range
+    if isinstance(quantizer, EntropyQuantizer):
+        rounding, coarseness, dead_zone = coding.ENTROPY, quantizer.coarseness, quantizer.dead_zone
     return rounds.Plan(
         steps.STEPS[kernel.step],
         steps.LOSSES[loss],
@@ -315,7 +322,16 @@ def make_plan(learner: Learner, features: RandomFeatures, n_agents: int, real: A
         learner.listen == SPOKEN,
         (learner.channel.message_bits(features.n_features) or 0) if learner.channel else 0,
         make_purse(learner.channel),
+        coarseness,
+        dead_zone,
     )
+
+
+def room_for_codes(rounding: int, n_features: int) -> tuple[Array, Array]:
+    """Room for the codes and the bytes of a message, where these are an entropy code."""
+    coded = rounding == coding.ENTROPY
+    chosen = np.zeros(n_features if coded else 0, dtype=np.int64)
+    return chosen, np.zeros(longest_message(n_features) if coded else 0, dtype=np.uint8)
 
 
 def make_purse(channel: Channel | None) -> budgeting.Purse:
@@ -337,6 +353,7 @@ def for_one(plan: rounds.Plan, largest: float, degree: int = 0) -> tuple[Array, 
     numbers[[single.LARGEST, single.DEGREE, single.MIXING]] = largest, degree, plan.mixing
     numbers[[single.LOW, single.HIGH, single.REACH]] = plan.low, plan.high, plan.reach
     numbers[[single.INCOME, single.BURST, single.GAIN]] = plan.purse[1:]
+    numbers[[single.COARSENESS, single.DEAD_ZONE]] = plan.coarseness, plan.dead_zone
     bits = max(0, plan.cells.bit_length() - 1)
     shape = plan.n_frequencies, plan.rounding, bits, plan.n_features, int(plan.unit)
     codes = np.array([plan.algorithm, plan.loss, *shape, plan.purse.kind, plan.message_bits], dtype=np.int64)

@@ -7,8 +7,9 @@ from typing import Any, final
 import numpy as np
 
 from laconic._validate import Array
+from laconic.channel import Undecodable
 from laconic.engine import coding, single, steps
-from laconic.engine.compiled import aligned, for_one, make_front, make_panel, make_plan, padded
+from laconic.engine.compiled import aligned, for_one, make_front, make_panel, make_plan, padded, room_for_codes
 from laconic.engine.one import OneRow
 from laconic.engine.support import kernel_of
 from laconic.features import RandomFeatures
@@ -31,6 +32,8 @@ class CompiledRow(OneRow):
         self.memory[:] = self._memory
         self.dense = plan.rounding == coding.DENSE
         self.message = np.zeros(-(-self.n_features * int(self._codes[single.BITS]) // 8), dtype=np.uint8)
+        self._coded = plan.rounding == coding.ENTROPY
+        self._chosen, self._written = room_for_codes(plan.rounding, self.n_features)
         self._phases = aligned(1, features.n_frequencies, dtype)
         self._rate: Schedule = kernel_of(learner).rate
         self._steady = self._rate.value if isinstance(self._rate, Constant) else None
@@ -85,6 +88,12 @@ class CompiledRow(OneRow):
 
     def speak(self, t: int) -> tuple[bool, int, float]:
         """Step 3."""
+        if self._coded:
+            sent, outside, length = single.speak_coded(
+                self._threshold(t), self._chosen, self._written, self._rows, self._numbers, self._codes
+            )
+            self.message = self._written[:length]
+            return sent, outside, 0.0
         said: tuple[bool, int, float] = single.speak_one(
             self._threshold(t), self.message, self._rows, self._numbers, self._codes
         )
@@ -92,6 +101,11 @@ class CompiledRow(OneRow):
 
     def hear(self, index: int, message: Array, scale: float) -> bool:
         """Step 4."""
+        if self._coded:
+            good, taken = single.hear_coded(index, message, self._chosen, self._rows, self._codes)
+            if not good:
+                raise Undecodable("no message of an entropy code.")
+            return bool(taken)
         return bool(single.hear_codes(index, message, np.float32(scale), self._rows, self._numbers, self._codes))
 
     def hear_model(self, index: int, model: Array) -> bool:

@@ -31,7 +31,8 @@ def make_trace(
     """What the run left, with everything needed to tell what it was."""
     columns = log.columns(network.n_agents, dtype)
     outside = columns.pop("outside")
-    if learner.speech is Speech.OWN:  # of a run without rounds, too, it must be known how long its messages were
+    each = message_bits(learner, features.n_features)
+    if each is None:  # of a run without rounds, too, it must be known how long its messages were
         columns.setdefault("message_sizes", np.zeros(outside.shape, dtype=np.int64))
     info = {name[5:]: columns.pop(name) for name in list(columns) if name.startswith("info.")}
     about = {
@@ -42,7 +43,7 @@ def make_trace(
         "features": repr(features),
         **features_about(features),
         "network": repr(network),
-        "message_bits": message_bits(learner, features.n_features),
+        "message_bits": each,
         "energy_before": engine.energy_before,
         "engine": engine.name,
         "dtype": dtype,

@@ -39,6 +39,8 @@ class Plan(NamedTuple):
     heeds: bool
     message_bits: int
     purse: Purse
+    coarseness: float
+    dead_zone: float
 
 
 class Graph(NamedTuple):
@@ -76,10 +78,12 @@ class Scratch(NamedTuple):
     phi: np.ndarray
     innovation: np.ndarray
     spare: np.ndarray
+    chosen: np.ndarray
+    written: np.ndarray
 
 
 class Columns(NamedTuple):
-    """What a run writes down: (T, N), then (T,)."""
+    """What a run writes down: (T, N), then (T,); and bits (T, N), or (0, N) where all messages have the same."""
 
     predictions: np.ndarray
     sent: np.ndarray
@@ -87,6 +91,7 @@ class Columns(NamedTuple):
     consensus: np.ndarray
     energy: np.ndarray
     broadcast_error: np.ndarray
+    bits: np.ndarray
 
 
 @jit
@@ -181,10 +186,10 @@ def advance(
     then costs no compilation either.
     """
     algorithm, loss, rho, shrink, mixing, rounding, cells, low, high, scale, n_features, _, unit, reach = plan[:14]
-    heeds, bits, purse = plan.heeds, plan.message_bits, plan.purse
+    heeds, message_bits, purse = plan.heeds, plan.message_bits, plan.purse
     starts, neighbours, combination, degrees = graph
     weights, duals, broadcast, pull, sums, spoken, memory = rows
-    phases, ahead, innovation, spare = scratch
+    phases, ahead, innovation, spare, chosen, written = scratch
     n_rounds, n_agents = labels.shape
     n_rows, size = n_rounds * n_agents, weights.shape[1]
     direct = rounding == DENSE and thresholds.size == 0 and purse.kind == BY_ROUND
@@ -235,7 +240,7 @@ def advance(
         elif algorithm != LOCAL:
             threshold = thresholds[t] if thresholds.size else 0.0
             for i in range(n_agents):
-                sent, outside, square = transmit_row(
+                sent, bits, outside, square = transmit_row(
                     weights,
                     broadcast,
                     i * size,
@@ -244,17 +249,23 @@ def advance(
                     threshold,
                     purse,
                     memory,
-                    bits,
+                    message_bits,
                     rounding,
                     cells,
                     low,
                     high,
+                    plan.coarseness,
+                    plan.dead_zone,
                     innovation,
+                    chosen,
+                    written,
                 )
                 connected = starts[i + 1] > starts[i]
                 spoken[i] = sent
                 record.sent[t, i] = sent and connected
                 record.outside[t, i] = outside if connected else 0
+                if record.bits.size:
+                    record.bits[t, i] = bits if connected else 0
                 error += square
 
         # 4. and 5.: hear, and let the learner answer.

@@ -15,6 +15,7 @@ from laconic.engine.budgeting import N_REMEMBERED, admits, pays
 from laconic.engine.cache import entry
 from laconic.engine.coding import DENSE, add_code_row, code_row, pack_row, range_row, unpack_row
 from laconic.engine.endings import BAD_INPUT, DIVERGED, FINISHED, NORM_LIMIT
+from laconic.engine.entropy_coding import add_codes, choose_codes, read_codes, write_codes
 from laconic.engine.lifting import lift_rows
 from laconic.engine.robust import clip_duals, sum_up, weigh_row
 from laconic.engine.rows import copy_row, dot_row, subtract_row
@@ -25,7 +26,8 @@ from laconic.engine.voting import hear_expert_rows, learn_expert_rows
 
 OWN, DUAL, PULL, PHI, SPARE, CELLS, SAID = range(7)
 N_OWN_ROWS = 7
-RHO, SHRINK, SCALE, LARGEST, DEGREE, MIXING, LOW, HIGH, REACH, INCOME, BURST, GAIN, MEMORY = range(13)
+RHO, SHRINK, SCALE, LARGEST, DEGREE, MIXING, LOW, HIGH, REACH = range(9)
+INCOME, BURST, GAIN, COARSENESS, DEAD_ZONE, MEMORY = range(9, 15)
 N_NUMBERS = MEMORY + N_REMEMBERED
 ALGORITHM, LOSS, N_FREQUENCIES, ROUNDING, BITS, N_FEATURES, UNIT, CENSOR, MESSAGE_BITS = range(9)
 
@@ -117,6 +119,23 @@ def speak_one(threshold, packed, rows, numbers, codes):
     return True, outside, np.float32(high)
 
 
+@entry
+def speak_coded(threshold, chosen, written, rows, numbers, codes):
+    """Step 3 for one agent with an entropy code; (sent, entries beyond the largest code, bytes of the message)."""
+    size, n_features = rows.shape[1], codes[N_FEATURES]
+    innovation = rows[SPARE : SPARE + 1]
+    subtract_row(rows, OWN * size, rows, SAID * size, innovation, 0, size)
+    norm, purse = math.sqrt(dot_row(innovation, 0, innovation, 0, size)), purse_of(numbers, codes)
+    if not admits(norm, threshold, purse, numbers, MEMORY):
+        return False, 0, 0
+    step, outside = choose_codes(innovation, n_features, numbers[COARSENESS], numbers[DEAD_ZONE], chosen)
+    length = write_codes(step, chosen, n_features, written)
+    if not pays(norm, 8 * length, purse, numbers, MEMORY):
+        return False, 0, 0
+    add_codes(step, chosen, n_features, rows, SAID)
+    return True, outside, length
+
+
 @jit
 def replace_replica(rows, index):
     """Take ``rows[SPARE]`` as the new replica ``index``; False, and nothing is taken, if it is beyond all bounds."""
@@ -144,6 +163,17 @@ def hear_codes(index, packed, scale, rows, numbers, codes):
     copy_row(rows, (SAID + index) * size, rows, SPARE * size, size)
     add_code_row(rows, CELLS * size, n_features, size, rounding, 1 << bits, low, high, rows, SPARE * size)
     return replace_replica(rows, index)
+
+
+@entry
+def hear_coded(index, data, chosen, rows, codes):
+    """Step 4 where an entropy code came: (whether it is one, whether it leaves the replica within bounds)."""
+    size, n_features = rows.shape[1], codes[N_FEATURES]
+    if not read_codes(data, n_features, chosen):
+        return False, False
+    copy_row(rows, (SAID + index) * size, rows, SPARE * size, size)
+    add_codes(data[0], chosen, n_features, rows, SPARE)
+    return True, replace_replica(rows, index)
 
 
 @entry

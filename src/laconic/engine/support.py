@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.util import find_spec
 
-from laconic.channel import Budget, Quantizer, remembers
+from laconic.channel import Budget, EntropyQuantizer, Quantizer, remembers
 from laconic.learners import Learner, Speech
 from laconic.learners.base import Kernel
 
@@ -22,7 +22,7 @@ def supports(learner: Learner) -> bool:
     return (
         learner.kernel() is not None
         and learner.loss.kernel is not None
-        and (quantizer is None or type(quantizer) is Quantizer)
+        and (quantizer is None or type(quantizer) in (Quantizer, EntropyQuantizer))
         and (not remembers(censor) or type(censor) is Budget)
     )
 

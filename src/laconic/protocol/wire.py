@@ -17,7 +17,7 @@ description for people who write an agent in another language.
     in session  8        tag: its lowest bit is 1 from who follows, 0 from who leads
       statement          varint n; on slots varint label; varint degree; 4 digest; body
         difference       1 bits | 128 if the scale follows; [4 scale, float32]; codes, bit-packed, first in lowest bits
-                         1 zero: a quantizer of one's own; its bytes, 16 n + 1024 at most
+                         1 zero: an entropy code or a quantizer of one's own; its bytes, 16 n + 1024 at most
         dense, full      1 width of a number, 32 or 64; the model
         silence          nothing: "nothing to say in this round"
         wave             parts: see ``wave_parts``

@@ -57,6 +57,9 @@ alpha = 0.3                # silent while the model has moved less than alpha * 
 beta = 0.999               # 1 keeps the threshold for ever
 bits = 3                   # for each number of a message
 range = "adaptive"         # or [low, high]
+# With a learner other than {usual}, instead of alpha and beta, and instead of bits:
+# rate = 0.1               # messages a round, at most; or bits_per_round = 50
+# coarseness = 1.4         # messages as long as what they say: half of three bits a number, at the same error
 
 [limits]                   # no sample may ruin the model: what is beyond is counted, and an alert tells of it
 deviations = 20            # labels: so many of an agent's own so far are usual; inputs: ten times as many

@@ -65,6 +65,9 @@ class Record:
             "position": np.array([agent.position(name) for name in agent.neighbours], dtype=np.int64),
         }
         learner, features = agent.learner, agent.features
+        message_bits = learner.channel.message_bits(features.n_features) if learner.channel else 0
+        if message_bits is None:  # they vary
+            columns["message_sizes"] = known["bits"][:, None]
         state = {"weights": agent.weights[None]}
         with suppress(AttributeError):  # not every learner has them
             state["duals"] = agent.duals[None]
@@ -76,7 +79,7 @@ class Record:
             "features": repr(features),
             **features_about(features),
             "network": repr(agent),
-            "message_bits": learner.channel.message_bits(features.n_features) if learner.channel else 0,
+            "message_bits": message_bits,
             "energy_before": 0.0 if infos and infos[0].round == 1 else float("nan"),
             "engine": "agent",
             "dtype": agent.weights.dtype.name,

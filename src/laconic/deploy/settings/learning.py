@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from laconic import learners, losses
-from laconic.channel import Censor, Channel, Quantizer
+from laconic.channel import Budget, Censor, Channel, EntropyQuantizer, Quantizer
 from laconic.deploy.settings.sections import Section
 from laconic.features import KERNELS, RandomFeatures, Scaling
 from laconic.learners import QCODKLA, Learner, Speech, parameters
@@ -18,6 +18,8 @@ AUTOMATIC = "automatic"
 _COMMON = ("regularization", "loss")
 _CENSOR, _QUANTIZER = ("alpha", "beta"), ("bits", "range", "rounding")
 _SCALED = ("centre", "scale", "linear")
+_BUDGET, _ENTROPY = ("rate", "burst", "gain", "bits_per_round"), ("coarseness", "dead_zone")
+_CHANNEL = (*_CENSOR, *_BUDGET, *_QUANTIZER, *_ENTROPY)
 _USUAL = learners.written(QCODKLA)
 _MOST_INPUTS, _MOST_FREQUENCIES, _MOST_NUMBERS = 100_000, 1_000_000, 100_000_000
 
@@ -139,8 +141,8 @@ def own_keys(learner: type[Learner]) -> tuple[str, ...]:
 
 
 def _channel_arguments(table: Section, learner: type[Learner]) -> dict[str, Any]:
-    given = {key: table.take(key) for key in (*_CENSOR, *_QUANTIZER) if key in table}
-    table.end(elsewhere=(*_CENSOR, *_QUANTIZER))
+    given = {key: table.take(key) for key in _CHANNEL if key in table}
+    table.end(elsewhere=_CHANNEL)
     if "range" in given and isinstance(given["range"], list):
         given["range"] = tuple(given["range"])
     if learner.speech is Speech.NEVER:
@@ -160,11 +162,20 @@ def _channel_arguments(table: Section, learner: type[Learner]) -> dict[str, Any]
 
 
 def _make_channel(given: dict[str, Any]) -> Channel:
-    """A censor if alpha and beta are given, a quantizer if bits are."""
-    censor = {key: given[key] for key in _CENSOR if key in given}
-    quantizer = {key: given[key] for key in _QUANTIZER if key in given}
+    """A censor if alpha and beta are given, a budget if a rate is; a quantizer if bits are, or an entropy code."""
+    censor, budget, quantizer, entropy = (
+        {key: given[key] for key in keys if key in given} for keys in (_CENSOR, _BUDGET, _QUANTIZER, _ENTROPY)
+    )
+    for one, other in ((censor, budget), (quantizer, entropy)):
+        if one and other:
+            raise ValueError(f"must have {next(iter(one))} or {next(iter(other))}, not both.")
     if len(censor) == 1:
         raise ValueError(f"must have both alpha and beta, or neither; got only {next(iter(censor))}.")
+    if budget and not {"rate", "bits_per_round"} & budget.keys():
+        raise ValueError(f"must have rate or bits_per_round where it has {next(iter(budget))}.")
     if quantizer and "bits" not in quantizer:
         raise ValueError(f"must have bits where it has {next(iter(quantizer))}.")
-    return Channel(Censor(**censor) if censor else None, Quantizer(**quantizer) if quantizer else None)
+    return Channel(
+        Censor(**censor) if censor else Budget(**budget) if budget else None,
+        Quantizer(**quantizer) if quantizer else EntropyQuantizer(**entropy) if entropy else None,
+    )
