@@ -8,7 +8,8 @@ import pytest
 
 import laconic
 from laconic.deploy.running import desk, inbox, questions, scrapes
-from laconic.protocol import dialogue, ends, guard, handshake, ledger, session, wire
+from laconic.protocol import dialogue, ends, guard, handshake, ledger, session, wave_dialogue, waving, wire
+from laconic.waves import roving
 
 PACKAGE = Path(laconic.__file__).parent
 PAGE = PACKAGE.parents[1] / "docs" / "threat-model.md"
@@ -43,6 +44,20 @@ def limits():
         "steps by which the generation of an edge may grow at once": two(handshake.FURTHEST),
         "edge rounds that the two ends of a live edge on slots may be apart": str(session.APART),
         "own statements kept to be said again": str(session.LOGGED),
+        "waves: an entry of C or of a U": ten(roving.FURTHEST),
+        "waves: an entry of a residual, in yardsticks and samples; an entry of the common model, in yardsticks": ten(
+            roving.FURTHEST
+        ),
+        "waves: the root mean square error of a common model on an agent's own samples, in yardsticks": (
+            f"{roving.ASTRAY:.0f}"
+        ),
+        "waves: how many times an agent's own rounds, and 1024 more, others can have lived, or have samples": str(
+            waving.LATER
+        ),
+        "waves: rounds waited for a silent child, for each level of the tree below": str(roving.WAIT),
+        "waves: messages of a wave refused after which a neighbour is quarantined": str(wave_dialogue.STRIKES),
+        "waves: messages down kept for those who missed them": str(roving.LOGGED),
+        "waves: parts of a neighbour's statements between two rounds": str(waving.MOST_WAITING),
         "statements of a neighbour kept that came too early": str(session.HELD),
         "earlier processes of a neighbour that are remembered": str(session.SUPERSEDED),
         "tokens of a neighbour, filled by each reminder": str(ends.ALLOWANCE),

@@ -24,8 +24,9 @@ and without their disk, two at once, amid a repair, and come back with old
 memories, or twice; hosts are slow or suspended, clocks run fast or leap; lists of
 neighbours differ; a neighbour is hostile. Each seed is a schedule, on a network in
 this process. After each the agents must be whole again: replicas equal to the
-bit, duals that add up to zero, nobody stuck, everything learned. Whatever is not
-is shown with its seed and the smallest schedule that does it."""
+bit, duals that add up to zero, or one tree and one common state where waves run;
+nobody stuck, everything learned. Whatever is not is shown with its seed and the
+smallest schedule that does it."""
 
 _EXAMPLES = """
 examples:

@@ -470,7 +470,9 @@ class Agent:
         names = ("sends", "censored", "bits", "messages_in", "messages_out", "bytes_in", "bytes_out")
         more = ("requests", "repeats", "snapshots", "sessions", "doubts", "repairs", "recoveries")
         dialogue = self._dialogue
-        return {**{name: dialogue.counters[name] for name in names + more}, "refusals": dict(dialogue.refusals)}
+        waves = ("waves",) if isinstance(self._ledger, Waves) else ()
+        told = {name: dialogue.counters[name] for name in (*names, *more, *waves)}
+        return {**told, "refusals": dict(dialogue.refusals)}
 
     # ----------------------------------------------------------------------------------------------------------------
     # Memory

@@ -22,7 +22,8 @@ from laconic.protocol.waving import Waves
 from laconic.protocol.wire import Wire
 
 _ECHOES = 3  # on slots: rounds for which something is said after a wave's message, so that its loss is noticed
-_STRIKES = 3  # messages that cannot be after which a neighbour is quarantined
+_DAMPED = 10.0  # of a root's trust, beyond which somebody should look
+STRIKES = 3  # messages that cannot be after which a neighbour is quarantined
 
 
 @final
@@ -37,6 +38,7 @@ class WaveDialogue(Dialogue):
         self._theirs: dict[str, int] = {}  # digests of the neighbours' charts, as far as they said
         self._echoes: dict[str, int] = {}
         self._strikes: dict[str, int] = {}
+        self._damped = False
 
     # ----------------------------------------------------------------------------------------------------------------
     # Rounds
@@ -55,10 +57,19 @@ class WaveDialogue(Dialogue):
         for name, why in waves.refused:
             self._strike(name, why)
         waves.refused = []
+        self._report()
         self.begin(Kind.SILENCE, b"", say=due)
         waves.drop_unsaid()
         self._compare_charts()
         return said
+
+    def _report(self) -> None:
+        """Count the waves; and tell if the root has to damp its steps, as where what it was told does not fit."""
+        node = self.waves.node
+        damped = node.place.parent is None and node.trust > _DAMPED
+        if damped and not self._damped:
+            self.news.append(("waves are damped", ""))
+        self._damped, self.counters["waves"] = damped, node.adopted
 
     def has_words(self, end: Session) -> bool:
         """Whether a wave has something to say to it, or has had just now."""
@@ -80,7 +91,7 @@ class WaveDialogue(Dialogue):
         if end is None or end.shut:
             return
         self._strikes[name] = self._strikes.get(name, 0) + 1
-        if self._strikes[name] >= _STRIKES:
+        if self._strikes[name] >= STRIKES:
             self._strikes[name] = 0
             self.quarantine(end)
 

@@ -16,11 +16,15 @@ from laconic.protocol.chart import Record
 from laconic.protocol.handshake import COUNT_LIMIT
 from laconic.protocol.waving import Waves
 from laconic.protocol.wire import MODEL_LIMIT, SHARE_LIMIT, identity
+from laconic.waves import Common
 from laconic.waves.node import Link, Told
-from laconic.waves.roving import LOGGED, Entry
+from laconic.waves.roving import FURTHEST, LOGGED, Entry
 from laconic.waves.saving import node_parts, packed, unpacked
 
-_WHOLE = ("wave", "link_number", "marked")
+_ROUNDING = 1e-6  # how far below zero, of the largest, an eigenvalue may lie
+_LEAST_REACH = 32.0  # targets of losses with labels of one
+_LIMITS = {"theta": MODEL_LIMIT, "step": 2 * MODEL_LIMIT, "since": MODEL_LIMIT, "count": float(COUNT_LIMIT)}
+_LIMITS |= dict.fromkeys(("information", "link"), FURTHEST) | dict.fromkeys(("own", "above"), FURTHEST * COUNT_LIMIT)
 
 
 class WaveMemory(NamedTuple):
@@ -72,10 +76,12 @@ def check_waves(waves: Waves, about: Mapping[str, Any], arrays: Mapping[str, Arr
     for name, array in parts.items():
         kind = np.dtype(np.uint8) if name == "pending" else fresh[name].dtype
         _check(name, array, free.get(name, np.atleast_1d(fresh[name]).shape), kind)
+        if np.abs(array).max(initial=0.0) > _LIMITS.get(name, SHARE_LIMIT):
+            raise ValueError(f"state has {name} that no agent can have.")
     parts = {name: array.reshape(()) if not fresh[name].ndim else array for name, array in parts.items()}
-    if not np.diag(unpacked(parts["spread"])).min() > 0 or np.abs(parts["weights"]).max() > SHARE_LIMIT:
-        raise ValueError("state has a model that no agent can have.")
-    if np.abs(parts["theta"]).max() > MODEL_LIMIT or float(parts["energy"]) < 0 or not float(parts["trust"]) >= 1:
+    largest = _number(about["largest"])
+    _check_own(parts, largest)
+    if float(parts["energy"]) < 0 or not float(parts["trust"]) >= 1:
         raise ValueError("state has a common model that no agent can have.")
     if len(parts["above"]) not in (0, 2 + size + triangle):
         raise ValueError("state has a sweep of another size.")
@@ -86,6 +92,7 @@ def check_waves(waves: Waves, about: Mapping[str, Any], arrays: Mapping[str, Arr
     waves_done = [_count(int(number)) for number in parts["wave"]]
     if waves_done[0] != waves_done[2] + 1 or float(parts["count"]) < 0 or float(parts["square"]) < 0:
         raise ValueError("state has counts that no agent can have.")
+    _check_common(waves, parts, _number(about["counts"]["n"]))
     letter = parts["pending"].tobytes()
     if letter:
         node.arithmetic.decode(letter, size, down=False)
@@ -101,7 +108,6 @@ def check_waves(waves: Waves, about: Mapping[str, Any], arrays: Mapping[str, Arr
         name: {who: waves.code.decode(bytes.fromhex(data)) for who, data in about[name].items()}
         for name in ("inbox", "early")
     }
-    largest = _number(about["largest"])
     more = {"clock": _count(about["clock"]), "tree": _count(about["tree"], 1 << 64), "largest": largest, **kept}
     more["begun"] = {_count(number, 1 << 32) for number in about["begun"]}
     return WaveMemory(parts, counts, log, links, more, records)
@@ -130,6 +136,28 @@ def _check(name: str, array: Array, shape: tuple[int | None, ...], kind: np.dtyp
         raise ValueError(f"state has {name} that is not finite.")
 
 
+def _check_own(parts: Mapping[str, Array], largest: float) -> None:
+    """Whether these can be the sums, spread and model of samples with labels of at most that size."""
+    count, reach = max(float(parts["count"]), 1.0), max(largest, _LEAST_REACH)
+    limits = {"own": count, "moments": count * reach, "square": count * reach * reach, "weights": reach}
+    for name, size in limits.items():
+        if np.abs(parts[name]).max() > FURTHEST * size:
+            raise ValueError(f"state has {name} that no agent can have.")
+    for name in ("spread", "own"):
+        values = np.linalg.eigvalsh(unpacked(parts[name]))
+        if not values[0] >= -_ROUNDING * values[-1] or (name == "spread" and not values[-1] > 0):
+            raise ValueError(f"state has {name} that no samples can have.")
+
+
+def _check_common(waves: Waves, parts: Mapping[str, Array], n: float) -> None:
+    """Whether what all know is sound, as if somebody else had said it."""
+    information = unpacked(parts["information"])
+    known = information, parts["theta"], parts["step"], float(parts["energy"])
+    common = Common(waves.node.rule, waves.node.arithmetic, *known)
+    with np.errstate(over="ignore", invalid="ignore"):
+        waves.node.check(common, n, int(parts["wave"][1]), 0.0)
+
+
 def _check_links(
     children: list[list[Any]], arrays: Mapping[str, Array], triangle: int, size: int
 ) -> dict[int, tuple[Link, Link | None, Told | None]]:
@@ -143,8 +171,10 @@ def _check_links(
         if n or array.size:
             _check(name, array, (n, width), np.dtype(np.float64))
     for (child, heard), row, before, told in zip(children, rows, befores, tolds, strict=True):
-        if type(heard) is not bool or row[0] < 0:
+        if type(heard) is not bool or not 0 <= row[0] <= COUNT_LIMIT:
             raise TypeError("a child's link is none")
+        if max(np.abs(row[1:]).max(), np.abs(before[1:]).max()) > FURTHEST or np.abs(told).max() > SHARE_LIMIT:
+            raise ValueError("state has links that no agent can have.")
         link = Link(unpacked(row[1:]), float(row[0]))
         older = None if before[0] < 0 else Link(unpacked(before[1:]), float(before[0]))
         said = Told(told[:-4].copy(), *told[-4:].tolist()) if heard else None
@@ -168,6 +198,6 @@ def _count(value: object, limit: int = COUNT_LIMIT) -> int:
 
 
 def _number(value: object) -> float:
-    if not isinstance(value, (int, float)) or not 0 <= value < np.inf:
+    if not isinstance(value, (int, float)) or not 0 <= value < 1 << 64:
         raise ValueError(f"state has {value!r} where a number is measured.")
     return value

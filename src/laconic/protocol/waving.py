@@ -30,8 +30,8 @@ from laconic.waves.node import Message
 from laconic.waves.roving import RovingNode, Standing, Unsound
 from laconic.waves.tree import by_name
 
-_MOST_WAITING = 64  # statements of a neighbour between two rounds
-_LATER, _MARGIN = 4, 1024  # how many times an agent's own rounds another may have lived, and how many more
+MOST_WAITING = 64  # statements of a neighbour between two rounds
+LATER, MARGIN = 4, 1024  # how many times an agent's own rounds another may have lived, and how many more
 
 
 @final
@@ -123,7 +123,7 @@ class Waves(Unshared):
 
     def turn(self, names: Iterable[str], round: int) -> tuple[int, int]:
         """When a round is over: take in what came, and find out what to say to these neighbours; (messages, bits)."""
-        self._out, self._latest = {}, _LATER * round + _MARGIN
+        self._out, self._latest = {}, LATER * round + MARGIN
         self._others = {identity(name): name for name in names}
         self._stand()
         for name in self._met if self.node.wave > 1 else ():
@@ -315,7 +315,7 @@ class Waves(Unshared):
         """Keep what was said until the round is over."""
         if statement.kind is Kind.WAVE:
             kept = self.inbox.setdefault(self.ends[index - 1].name, [])
-            if len(kept) + len(statement.content) > _MOST_WAITING:
+            if len(kept) + len(statement.content) > MOST_WAITING:
                 return "too many"
             kept.extend(statement.content)
         return ""

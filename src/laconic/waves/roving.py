@@ -243,7 +243,7 @@ class RovingNode(Node):
             for entry in entries:
                 said, bits, common = common.after(entry.data)
                 made.append((entry, said, bits, common))
-            self._check(common, yardstick)
+                self.check(common, said.n, entry.start, yardstick)
         for entry, said, bits, common in made:
             self.before = self.standing.digest
             relay = Message(self.place.children, entry.data, bits, len(said.terms), self.wave, self.start)
@@ -254,15 +254,21 @@ class RovingNode(Node):
         if made:
             self._adopt(self.n)
 
-    def _check(self, common: Common, yardstick: float) -> None:
+    def check(self, common: Common, n: float, start: int, yardstick: float) -> None:
         """``Unsound`` if these cannot be the information and the model of samples like the agent's own.
 
-        With y its largest label: |C| > 10^6, |theta| > 10^6 y, or c - 2 b.theta + theta'A theta > m (1000 y)^2.
+        With y its largest label: |C| > 10^6, |theta| > 10^6 y, or c - 2 b.theta + theta'A theta > m (1000 y)^2. Nor may
+        n C + thick I be so far from positive that its factor, of which pivots are raised, leaves all bounds; neither
+        that of this wave nor that of the next.
         """
         own, theta = self.own, common.theta
         reach = FURTHEST * yardstick if yardstick else _LARGEST_MODEL
         if not (_within(common.information, FURTHEST) and _within(theta, reach) and math.isfinite(common.energy)):
             raise Unsound("a model that cannot be")
+        for samples in (n, self.rule.carried(start, self.place.census)):
+            lower, _ = common.whitener(samples)
+            if not _within(lower, 1e3 * math.sqrt(FURTHEST * samples + self.rule.thick(samples))):
+                raise Unsound("information that cannot be")
         wrong = float(theta @ own.information @ theta - 2 * own.moments @ theta) + own.square
         if yardstick and not wrong <= max(own.count, 1.0) * (ASTRAY * yardstick) ** 2:
             raise Unsound("a model that cannot be")
@@ -335,7 +341,8 @@ class RovingNode(Node):
     def take_whole(self, whole: Whole, yardstick: float) -> None:
         """Know that instead, and adopt it. ValueError if no model can be there."""
         common = Common(self.rule, self.arithmetic, *whole[3:])
-        self._check(common, yardstick)
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.check(common, whole.n, whole.start, yardstick)
         self.common, self.n = common, whole.n
         self.wave, self.adopted, self.start = whole.waves + 1, whole.waves, whole.start
         self.heard, self.told, self.above, self.pending, self.relay = {}, None, None, None, None

@@ -156,6 +156,8 @@ class Collector:
         yield gauge("mean_square_error", f"Moving mean over about {WINDOW} samples.", tally.mean_square_error)
         for name, about in _COUNTERS.items():
             yield counter(name, about, counters.get(name, 0))
+        if "waves" in counters:
+            yield counter("waves", "Waves finished.", counters["waves"])
         refusals = CounterMetricFamily("laconic_refusals", "Messages refused.", labels=["agent", "reason"])
         for reason, count in dict(counters.get("refusals", {})).items():
             refusals.add_metric([self.agent, reason], count)

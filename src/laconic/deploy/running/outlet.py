@@ -86,7 +86,11 @@ class Outlet:
             case Progress(round, waiting):
                 told: dict[str, Any] = {"round": round, "mean_square_error": self.tally.mean_square_error}
                 counters = self.agent.counters
-                told |= {name: counters[name] for name in ("sends", "censored", "bits", "repairs")}
+                told |= {
+                    name: counters[name]
+                    for name in ("sends", "censored", "bits", "repairs", "waves")
+                    if name in counters
+                }
                 if self.tally.beyond:
                     told["beyond_limits"] = sum(self.tally.beyond.values())
                 if self.tally.alerts:

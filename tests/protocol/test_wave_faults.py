@@ -1,0 +1,224 @@
+"""What crashes, cuts, lost messages, silent children and lies do to waves: they cost a wave, and nothing else."""
+
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from agent_kit import carry, make_team
+
+import laconic as lc
+from laconic.protocol import AgentState
+from laconic.protocol.messages import Refusal
+from laconic.protocol.wave_parts import Begin, Down, Missed, PartCode, Snapshot, Sweep, Taken, Up
+from laconic.testing.wave_aftermath import look_at_waves
+from laconic.transport.faults import Crash, Drop, Partition
+from laconic.transport.virtual import VirtualNetwork
+from laconic.waves.roving import WAIT, Entry, Standing, Whole
+
+FEATURES = lc.RandomFeatures.gaussian(n_inputs=2, n_frequencies=6, bandwidth=0.5, seed=0)
+LEARNER = lc.WaveRLS(growth=1.3)
+
+
+def waves_of(agent):
+    return agent._ledger
+
+
+def stream(n_agents, n_rounds):
+    rng = np.random.default_rng(2)
+    X = rng.uniform(size=(n_rounds, n_agents, 2))
+    return X, np.sin(5 * X[..., 0]) * X[..., 1] + 0.1 * rng.standard_normal((n_rounds, n_agents))
+
+
+def run(network, faults, n_rounds=130, **options):
+    X, y = stream(network.n_agents, n_rounds)
+    virtual = VirtualNetwork(LEARNER, FEATURES, network, X, y, faults=faults, **options)
+    virtual.run(n_rounds)
+    return virtual, {name: host.agent for name, host in virtual.hosts.items()}
+
+
+def play(agents, n_rounds, seed=0, **how):
+    rng = np.random.default_rng(seed)
+    for _ in range(n_rounds):
+        for agent in agents.values():
+            x = rng.uniform(size=2)
+            if agent.ready:
+                agent.learn(x, float(np.sin(5 * x[0]) * x[1]))
+        carry(agents, **how)
+
+
+# Faults --------------------------------------------------------------------------------------------------------------
+
+
+def test_messages_that_are_lost_cost_nothing_in_lockstep():
+    virtual, agents = run(lc.Network.ring(4), [Drop(0.5, 6.0, 0.4)], n_rounds=80)
+    X, y = stream(4, 80)
+    assert np.array_equal(virtual.predictions(), lc.simulate(LEARNER, FEATURES, lc.Network.ring(4), X, y).predictions)
+    assert virtual.lost > 20 and not list(look_at_waves(agents))
+
+
+@pytest.mark.parametrize("disk", [True, False])
+@pytest.mark.parametrize("host", ["2", "0"], ids=["root", "leaf"])
+def test_a_crash_costs_a_wave(host, disk):
+    network = lc.Network.path(5)
+    _, agents = run(network, [Crash(2.0, 4.0, host, disk)], checkpoint_every=1)
+    assert waves_of(agents["2"]).node.place.parent is None
+    assert not list(look_at_waves(agents))
+    counts = [waves_of(agent).node.own.count for agent in agents.values()]
+    lost = counts[int(host)]
+    assert all(count == 130 for i, count in enumerate(counts) if i != int(host))
+    assert lost == 130 if disk else 60 < lost < 120  # what it had learned before is lost, and counted nowhere
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("clock", ["lockstep", "slotted"])
+def test_a_part_that_was_cut_off_goes_on_alone_and_takes_the_standing_that_wins(clock):
+    network = lc.Network.path(5)
+    faults = [Partition(2.0, 30.0, frozenset({"3", "4"}))]
+    X, y = stream(5, 200)
+    virtual = VirtualNetwork(LEARNER, FEATURES, network, X, y, faults=faults, clock=clock, seed=1)
+    virtual.run(10**6, until=29.5)
+    parts = [{name: waves_of(virtual.hosts[name].agent) for name in names} for names in ("012", "34")]
+    assert [next(iter(part.values())).node.place.n_agents for part in parts] == [3, 2]
+    for part in parts:
+        assert len({waves.tree for waves in part.values()}) == 1
+        assert min(waves.node.wave for waves in part.values()) > 2  # each has had waves of its own
+    target = max(virtual.reached(name) for name in virtual.hosts) + 60
+    virtual.run(target)
+    agents = {name: host.agent for name, host in virtual.hosts.items()}
+    assert not list(look_at_waves(agents))
+    assert len({waves_of(agent).node.standing for agent in agents.values()}) <= 2
+
+
+def test_on_slots_a_wave_waits_so_many_slots_for_a_silent_child_and_goes_on_without_it():
+    agents = make_team(LEARNER, FEATURES, ["ann-ben", "ben-cid"])
+    play(agents, 12)
+    root = waves_of(agents["ben"]).node
+    assert root.place.parent is None and root.wave > 1
+    for waves in map(waves_of, agents.values()):
+        waves.node.start = waves.clock + 1  # a wave is due
+    wave = root.wave
+
+    def is_lost(letter):  # cid is not heard, though it is there
+        return letter[0] == "cid"
+
+    rounds = 0
+    while root.wave == wave:
+        play(agents, 1, seed=rounds, lost=is_lost)
+        rounds += 1
+    assert WAIT < rounds <= WAIT + 3
+    assert waves_of(agents["ann"]).node.wave >= wave
+
+
+def test_a_newcomer_is_told_what_all_know():
+    agents = make_team(LEARNER, FEATURES, ["ann-ben", "ben-cid"], clock="lockstep")
+    play(agents, 40)
+    known = waves_of(agents["ann"]).node.standing
+    agents["cid"] = lc.Agent("cid", ["ben"], FEATURES, LEARNER, n_agents=3, incarnation=7)
+    agents["ben"].disconnected("cid")
+    agents["ben"].connected("cid")
+    agents["cid"].rejoin()
+    carry(agents)
+    play(agents, 3)
+    assert waves_of(agents["cid"]).node.standing == known == waves_of(agents["ben"]).node.standing
+    assert waves_of(agents["cid"]).node.own.count == 3
+
+
+# Memory --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("clock", ["lockstep", "slotted"])
+def test_a_memory_is_put_back_as_it_was_at_any_moment_of_a_wave(clock):
+    agents = make_team(LEARNER, FEATURES, ["ann-ben", "ben-cid", "cid-dan"], clock=clock)
+    seen = set()
+    for t in range(30):
+        play(agents, 1, seed=t)
+        for name, agent in agents.items():
+            node = waves_of(agent).node
+            seen.add((node.pending is not None, bool(node.heard), node.spoke, bool(waves_of(agent).inbox)))
+            twin = lc.Agent(name, agent.neighbours, FEATURES, LEARNER, n_agents=4, clock=clock)
+            twin.restore(AgentState.from_bytes(agent.state().to_bytes()))
+            was, put_back = agent.state(), twin.state()
+            assert put_back.about["waves"] == was.about["waves"]
+            assert {k: v.tobytes() for k, v in put_back.arrays.items()} == {
+                k: v.tobytes() for k, v in was.arrays.items()
+            }
+            assert waves_of(twin).node.standing == node.standing
+    assert len(seen) > 4
+
+
+# Thin and compiled ---------------------------------------------------------------------------------------------------
+
+
+def test_agents_that_compute_differently_share_the_same_bits():
+    edges = ["ann-ben", "ben-cid", "cid-dan", "dan-ann"]
+    agents = make_team(LEARNER, FEATURES, edges, clock="lockstep", meet=False, engine="compiled")
+    thin = make_team(LEARNER, FEATURES, edges, clock="lockstep", meet=False, engine="reference")
+    agents |= {name: thin[name] for name in ("ben", "dan")}
+    carry(agents)
+    for t in range(60):
+        play(agents, 1, seed=t)
+        assert not list(look_at_waves(agents))
+    assert waves_of(agents["ann"]).node.wave > 8
+    assert type(waves_of(agents["ann"]).waver) is not type(waves_of(agents["ben"]).waver)
+
+
+# What is said --------------------------------------------------------------------------------------------------------
+
+
+def example_parts(size=4):
+    rng = np.random.default_rng(0)
+    matrix = rng.normal(size=(size, size))
+    entry = Entry(b"down" * 9, 300)
+    yield Up(200, 2**64 - 1, 5, 0, b"up")
+    yield Taken(3, 77)
+    yield Sweep(9, b"")
+    yield Begin(128, 1)
+    yield Down(7, 2**63, 2**40, entry)
+    yield Standing(0, 2**64 - 1)
+    yield Missed(Standing(2, 3), 4, (entry, entry))
+    yield Snapshot(5, Whole(6, 7, 8.5, matrix + matrix.T, rng.normal(size=size), rng.normal(size=size), 0.25))
+
+
+def test_parts_are_read_as_they_were_written_and_nothing_else_is_one():
+    code, parts = PartCode(4, 40, 10), list(example_parts())
+    data = code.encode(parts)
+    assert code.encode(code.decode(data)) == data and len(data) <= code.longest
+    assert code.decode(data)[:-1] == parts[:-1]
+    rng = np.random.default_rng(1)
+    for _ in range(500):
+        spoiled = bytearray(data)
+        for at in rng.integers(len(data), size=rng.integers(1, 4)):
+            spoiled[at] ^= 1 << int(rng.integers(8))
+        with suppress(Refusal):  # and nothing else
+            code.decode(bytes(spoiled[: rng.integers(len(data) + 1)]))
+
+
+def lies_of(waves):
+    """Parts that say what cannot be."""
+    node, clock = waves.node, waves.clock
+    whole = node.whole()
+    later = whole._replace(waves=whole.waves + 5)
+    yield Snapshot(clock, later._replace(theta=whole.theta + 1e9))
+    yield Snapshot(clock, later._replace(theta=whole.theta + 2e4))  # the agent's own samples are against it
+    yield Snapshot(clock, later._replace(information=whole.information + 1e7))
+    yield Snapshot(clock, later._replace(start=whole.start + 10**6))
+    yield Snapshot(clock + 10**6, later)
+    yield Down(node.wave, node.standing.digest, clock, Entry(b"\\x00\\x03" + b"\\xff" * 60, node.start + 9))
+    yield Up(node.wave, node.standing.digest, waves.tree, 0, b"\\xff" * 90)
+
+
+def test_what_cannot_be_is_refused_counted_and_in_the_end_not_heard_any_more():
+    agents = make_team(LEARNER, FEATURES, ["ann-ben", "ben-cid"], clock="lockstep")
+    play(agents, 30)
+    ben, before = agents["ben"], waves_of(agents["ben"]).node.standing
+    lies = list(lies_of(waves_of(ben)))
+    for k, lie in enumerate(lies):
+        waves_of(ben).inbox = {"ann": [lie]}
+        play(agents, 1, seed=k)
+        assert sum(ben.counters["refusals"].get(why, 0) for why in ("too large", "malformed")) == k + 1, lie
+        assert waves_of(ben).node.standing.waves <= before.waves + 2
+        if ben.edges["ann"] == "gone":
+            assert ("quarantined", "ann") in ben.alerts()
+            ben.connected("ann")
+            carry(agents)
+    assert np.abs(ben.weights).max() < 100
