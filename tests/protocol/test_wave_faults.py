@@ -176,7 +176,7 @@ def example_parts(size=4):
     yield Down(7, 2**63, 2**40, entry)
     yield Standing(0, 2**64 - 1)
     yield Missed(Standing(2, 3), 4, (entry, entry))
-    yield Snapshot(5, Whole(6, 7, 8.5, matrix + matrix.T, rng.normal(size=size), rng.normal(size=size), 0.25))
+    yield Snapshot(5, Whole(6, 7, 8.5, matrix + matrix.T, rng.normal(size=size), rng.normal(size=size), 0.25, 0.5))
 
 
 def test_parts_are_read_as_they_were_written_and_nothing_else_is_one():

@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import final
 
+import numpy as np
+
 from laconic.protocol.chart import Record
 from laconic.protocol.dialogue import Dialogue
 from laconic.protocol.messages import Decide, Kind, Letter, Offer, Refusal, Survey
@@ -66,7 +68,7 @@ class WaveDialogue(Dialogue):
     def _report(self) -> None:
         """Count the waves; and tell if the root has to damp its steps, as where what it was told does not fit."""
         node = self.waves.node
-        damped = node.place.parent is None and node.trust > _DAMPED
+        damped = node.place.parent is None and bool(np.max(node.trust) > _DAMPED)
         if damped and not self._damped:
             self.news.append(("waves are damped", ""))
         self._damped, self.counters["waves"] = damped, node.adopted

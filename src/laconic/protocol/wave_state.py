@@ -83,8 +83,8 @@ def check_waves(waves: Waves, about: Mapping[str, Any], arrays: Mapping[str, Arr
     _check_own(parts, largest)
     if float(parts["energy"]) < 0 or not float(parts["trust"]) >= 1:
         raise ValueError("state has a common model that no agent can have.")
-    if len(parts["above"]) not in (0, 2 + size + triangle):
-        raise ValueError("state has a sweep of another size.")
+    if len(parts["above"]) not in (0, 2 + size + triangle) or len(parts["probe"]) not in (0, size + 2):
+        raise ValueError("state has a sweep or a probe of another size.")
     if len(parts["probe"]) not in (0, size + 2) or not 0 < float(parts["thin"]) <= 1:
         raise ValueError("state has a diagonal that no agent can have.")
     if not -1 <= int(parts["marked"]) == (len(parts["since"]) if len(parts["since"]) else int(parts["marked"])):
@@ -151,8 +151,10 @@ def _check_own(parts: Mapping[str, Array], largest: float) -> None:
 
 def _check_common(waves: Waves, parts: Mapping[str, Array], n: float) -> None:
     """Whether what all know is sound, as if somebody else had said it."""
+    if not 0 < float(parts["thin"]) <= 1:
+        raise ValueError("state has a diagonal that no agent can have.")
     information = unpacked(parts["information"])
-    known = information, parts["theta"], parts["step"], float(parts["energy"])
+    known = information, parts["theta"], parts["step"], float(parts["energy"]), float(parts["thin"])
     common = Common(waves.node.rule, waves.node.arithmetic, *known)
     with np.errstate(over="ignore", invalid="ignore"):
         waves.node.check(common, n, int(parts["wave"][1]), 0.0)
