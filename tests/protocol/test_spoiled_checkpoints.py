@@ -139,7 +139,7 @@ def spoiled_files(state, n, seed):
 
 @pytest.mark.parametrize("seed", range(2))
 def test_spoiled_checkpoints_are_refused_whole_or_can_be_lived_with(team, seed, tmp_path, caplog):
-    """(M4) 3,000 of them for each clock."""
+    """(M4) 3,000 of them for each clock; and 500 where waves run, whose memory is large."""
     caplog.set_level("CRITICAL")
     ben = team["ben"]
     good = ben.state()
@@ -148,7 +148,8 @@ def test_spoiled_checkpoints_are_refused_whole_or_can_be_lived_with(team, seed, 
     taken = refused = 0
     fresh = twin(ben)
     before = fresh.state()
-    for data in spoiled_files(good, 1500, seed):
+    n_files = 250 if isinstance(ben.learner, lc.WaveRLS) else 1500
+    for data in spoiled_files(good, n_files, seed):
         why = reason(fresh, data)
         if why:
             assert why.startswith(("not a", "state ")), why
@@ -163,7 +164,7 @@ def test_spoiled_checkpoints_are_refused_whole_or_can_be_lived_with(team, seed, 
         taken += 1
         live_with(fresh, team)
         fresh = twin(ben)
-    assert refused > 1000 and taken > 20, (refused, taken)
+    assert refused > 0.6 * n_files and taken > 0.01 * n_files, (refused, taken)
 
 
 def reason(agent, data):

@@ -80,10 +80,11 @@ def put_state(dialogue: Dialogue, state: AgentState) -> None:
         if about["fingerprint"] != dialogue.wire.mark:
             raise Misplaced("state comes from an agent with other features, learner, channel, clock or size.")
         kept = about["neighbours"]
-        ends = {name: _read_end(dialogue, name, values) for name, values in kept.items() if name in dialogue.ends}
+        known_ends = {name: _read_end(dialogue, name, values) for name, values in kept.items()}
+        ends = {name: end for name, end in known_ends.items() if name in dialogue.ends}
         round, finished = _count(about["round"]), _count(about["finished"])
         if not finished <= round <= finished + 1:
-            raise ValueError("state has rounds that no agent can have.")
+            raise ValueError("state has rounds or a yardstick that no agent can have.")
         ledger, memory = dialogue.ledger, None
         if isinstance(ledger, Waves):
             memory = check_waves(ledger, about["waves"], arrays)
@@ -91,7 +92,7 @@ def put_state(dialogue: Dialogue, state: AgentState) -> None:
             checked = _check_arrays(ledger, arrays, len(kept))
             largest, tell_whole = about["largest"], about["tell_whole"]
             if type(largest) not in (int, float) or not 0 <= largest < np.inf:
-                raise ValueError("state has a yardstick that no agent can have.")
+                raise ValueError("state has rounds or a yardstick that no agent can have.")
             if not isinstance(tell_whole, bool):
                 raise TypeError(f"tell_whole is {tell_whole!r}")
     except Exception as error:  # whatever is wrong, nothing has been changed yet
@@ -124,7 +125,7 @@ def put_state(dialogue: Dialogue, state: AgentState) -> None:
     dialogue.remember()
     dialogue.started = True
     counted = [end.index for end in dialogue.ends.values() if end.counted]
-    lost = any(values["counted"] for name, values in kept.items() if name not in ends)
+    lost = any(end.counted for name, end in known_ends.items() if name not in ends)
     if lost:
         dialogue.settle()
     else:
