@@ -53,8 +53,8 @@ CENSORS = ((4.0, 0.99), (1.0, 0.995))
 
 
 def seldom() -> lc.Channel:
-    """What ``Experts`` speaks through: a tenth of the rounds, three bits a number."""
-    return lc.Channel(lc.Budget(0.1), lc.Quantizer(3))
+    """What ``Experts`` speaks through: a tenth of the rounds, entropy coded."""
+    return lc.Channel(lc.Budget(0.1), lc.EntropyQuantizer())
 
 
 def rows_of(name: str, order: str, seed: int) -> tuple[Array, Array]:
