@@ -184,7 +184,7 @@ def test_wrong_arguments_get_a_sentence(rng):
         (lambda: model.predict([[1.0, np.nan]]), r"X must be finite, but X\[0, 1\] is nan"),
         (lambda: model.predict(3.0), r"X must have shape"),
         (lambda: model.predict_proba([1.0, 2.0]), "there are no classes"),
-        (lambda: lc.Model(feature_map, np.ones(10), loss="hinge").predict_proba([1.0, 2.0]), "need the logistic loss"),
+        (lambda: lc.Model(feature_map, np.ones(10), loss="hinge").predict_proba([1.0, 2.0]), "logistic or squared"),
         (lambda: lc.Model(feature_map, np.ones(9)), r"weights must have shape \(10,\) or \(10, n\), got \(9,\)"),
         (lambda: lc.Model(feature_map, np.full(10, np.inf)), "weights must be finite"),
         (lambda: lc.Model(feature_map, np.ones(10), classes=["a"]), "classes must be 2, got 1"),

@@ -11,7 +11,7 @@ from laconic import _validate
 from laconic.channel import Channel, Quantizer
 from laconic.defaults.labels import NUMBERS, TASKS, Labels, recognise
 from laconic.features import RandomFeatures
-from laconic.learners import RFFDOKL, Learner, WaveRLS
+from laconic.learners import RFFDOKL, Learner, Personal, WaveRLS
 
 #: Rows of each agent that are looked at before anything is chosen.
 PREFIX = 8
@@ -98,7 +98,7 @@ def choose(
     >>> print(choice)  # doctest: +ELLIPSIS
     Labels are numbers: what is learned is their distance from 410.2, the median of the first 40.
     Features: 50 frequencies over raw inputs, scaled by the first 40 rows, and the 2 inputs themselves: 103 numbers.
-    Learner: WaveRLS...
+    Learner: Personal...
     >>> trace = lc.simulate(choice.learner, choice.features, lc.Network.ring(5), X, choice.labels.encode(X[..., 0]))
     """
     budget = _validate.choice("budget", budget, BUDGETS)
@@ -120,7 +120,7 @@ def _learner(features: RandomFeatures, labels: Labels, budget: str, prefix: int)
         channel = Channel(quantizer=Quantizer(3))
         learner: Learner = RFFDOKL(0.5, "adapt-then-combine", channel=channel)
         return learner, f"Learner: {learner.name}, since least squares would keep {D} x {D} numbers at each agent."
-    shared = WaveRLS.frugal(first=prefix) if budget == "frugal" else WaveRLS(first=prefix)
+    shared: WaveRLS = WaveRLS.frugal(first=prefix) if budget == "frugal" else WaveRLS(first=prefix)
     said = {
         "usual": "some twenty messages an agent in all tell everybody what all know together",
         "frugal": "some fifteen coarse messages an agent in all tell everybody what all know together",
@@ -128,7 +128,10 @@ def _learner(features: RandomFeatures, labels: Labels, budget: str, prefix: int)
     }[budget]
     if budget == "silent":
         shared = shared.alone(_NEVER)
-    return shared, f"Learner: {shared.name}, least squares at every agent, nothing to tune; {said}."
+    clipped = 20.0 if labels.task == NUMBERS else None
+    learner = Personal(shared, deviations=clipped, usual=labels.deviation)
+    guard = "; labels beyond 20 deviations are clipped" if clipped else ""
+    return learner, f"Learner: {learner.name}, least squares at every agent, nothing to tune{guard}; {said}."
 
 
 def _labels_in_words(labels: Labels, y_first: object) -> str:

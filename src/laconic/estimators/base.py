@@ -2,37 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from laconic import _validate
 from laconic._validate import Array
-from laconic.engine import Diverged, stream
+from laconic._worded import ArgumentError
+from laconic.defaults import PREFIX, Choice, choose
+from laconic.engine import Diverged
 from laconic.engine.compiled import map_features
-from laconic.estimators import dealing, defaults
+from laconic.estimators import dealing, usual
+from laconic.estimators.dealing import Dealt
+from laconic.estimators.learning import Learned, learn, rounds_to_settle
 from laconic.estimators.solo import Solo
 from laconic.features import RandomFeatures
-from laconic.learners import Learner
+from laconic.learners import Learner, Speech
 from laconic.model import Model
 from laconic.model.making import make_model
 from laconic.network import Network
 from laconic.trace import State
 
 _N_AGENTS = 5
+_PASSES = 10  # of learners that step along gradients; least squares needs one
 _SEEDS = 2**31 - 1
 _PREDICTED_ROWS = 8192  # at a time, so that the features of a large X never exist all at once
 _FLOAT64 = np.dtype(np.float64)
+_MOST_REPEATED = 20  # times the rows: up to there whole weights are rows that come again
 
 
 class DecentralizedKernelModel(BaseEstimator):
-    """Base of the estimators; ``_loss`` is the loss of their default learner."""
+    """Base of the estimators; ``_task`` is what their labels are, ``_binary`` whether they may have a loss of signs."""
 
-    _loss: str
+    _task: str
     _binary: bool
 
     def __init__(
@@ -41,9 +46,10 @@ class DecentralizedKernelModel(BaseEstimator):
         n_agents: int | None = None,
         network: Network | None = None,
         n_frequencies: int = 100,
-        bandwidth: float | str = "scale",
+        bandwidth: float | str = "automatic",
         learner: Learner | None = None,
-        n_passes: int = 10,
+        n_passes: int | None = None,
+        budget: str = "usual",
         random_state: Any = None,
     ) -> None:
         self.n_agents = n_agents
@@ -52,103 +58,233 @@ class DecentralizedKernelModel(BaseEstimator):
         self.bandwidth = bandwidth
         self.learner = learner
         self.n_passes = n_passes
+        self.budget = budget
         self.random_state = random_state
 
     # Learning ---------------------------------------------------------------------------------------------------
 
-    def _begin(self, X: Array) -> np.random.Generator:
+    def _begin(self, X: Array, labels: Array, n_agents: int | None = None) -> np.random.Generator:
         """Choose all that lasts: learner, network, features. Returns what draws the orders."""
-        # First of all forget, so that nothing old is taken for fitted if something below is refused.
-        self._state: State | None = None
-        self._solo: Solo | None = None
         random = check_random_state(self.random_state)
         seed, order = (int(random.randint(_SEEDS)) for _ in range(2))
-        self.learner_ = defaults.checked_learner(self.learner, self._loss, binary=self._binary)
-        self.network_ = self._make_network()
-        self.bandwidth_ = defaults.checked_bandwidth(self.bandwidth, X.shape[1], float(X.var()))
-        drawn = RandomFeatures.gaussian(X.shape[1], self.n_frequencies, self.bandwidth_, seed)
-        self.features_ = RandomFeatures(drawn.frequencies)  # the bare map can be pickled
+        usual.checked_learner(self.learner, binary=self._binary)
+        self.network_ = self._make_network(n_agents)
+        automatic = isinstance(self.bandwidth, str) and self.bandwidth == usual.AUTOMATIC
+        if automatic:
+            self.bandwidth_: float | str = usual.AUTOMATIC
+        else:
+            self.bandwidth_ = usual.checked_bandwidth(self.bandwidth, X.shape[1], float(X.var()))
+        column = labels if labels.ndim == 1 else labels[:, 0]
+        choice: Choice = choose(
+            X,
+            column,
+            task="numbers",
+            budget=self.budget,
+            n_frequencies=self.n_frequencies,
+            seed=seed,
+        )
+        self.features_ = choice.features
+        if not automatic:
+            drawn = RandomFeatures.gaussian(X.shape[1], self.n_frequencies, float(self.bandwidth_), seed)
+            self.features_ = RandomFeatures(drawn.frequencies)  # the bare map can be pickled
+        self.learner_ = choice.learner if self.learner is None else usual.checked_learner(self.learner, self._binary)
         self.bits_ = self.messages_ = 0
         self._next_agent = 0
         return np.random.default_rng(order)
 
-    def _make_network(self) -> Network:
+    def _forget(self) -> None:
+        """First of all forget, so that nothing old is taken for fitted if something is refused later."""
+        self._states: list[State] | None = None
+        self._solo: Solo | None = None
+        self._waiting: list[tuple[Array, ...]] = []
+        self._owners: dict[Any, int] | None = None
+
+    def _make_network(self, n_agents: int | None) -> Network:
+        asked = self.n_agents if n_agents is None else n_agents
         if self.network is None:
-            n_agents = _N_AGENTS if self.n_agents is None else self.n_agents
-            return Network.ring(_validate.integer("n_agents", n_agents, least=1))
+            return Network.ring(_validate.integer("n_agents", _N_AGENTS if asked is None else asked, least=1))
         if not isinstance(self.network, Network):
             raise ValueError(f"network must be a laconic Network such as lc.Network.ring(5), got {self.network!r}.")
-        if self.n_agents not in (None, self.network.n_agents):
-            raise ValueError(
-                f"n_agents is {self.n_agents!r} but network has {self.network.n_agents}: pass one of them."
-            )
+        if asked not in (None, self.network.n_agents):
+            raise ValueError(f"n_agents is {asked!r} but network has {self.network.n_agents}: pass one of them.")
         return self.network
 
-    def _fit(self, X: Array, labels: Array) -> Self:
-        random = self._begin(X)
-        n_passes = _validate.integer("n_passes", self.n_passes, least=1)
-        self._run(dealing.passes(X, labels, self.network_.n_agents, n_passes, random), len(X))
+    def _indices(self, agents: object, n_rows: int) -> Array | None:
+        """The agent that each row belongs to, by number; names are numbered when they are first given."""
+        if agents is None:
+            return None
+        names = np.asarray(agents)
+        if names.shape != (n_rows,):
+            raise ArgumentError("agents", f"must name an agent for each of the {n_rows} rows, got shape {names.shape}.")
+        found, index = np.unique(names, return_inverse=True)
+        if self._owners is None:
+            self._owners = {name: k for k, name in enumerate(found.tolist())}
+            self.agents_ = found
+        unknown = [name for name in found.tolist() if name not in self._owners]
+        if unknown:
+            raise ArgumentError("agents", f"must be those that were there at first, got {_validate.shown(unknown[0])}.")
+        places = np.array([self._owners[name] for name in found.tolist()])
+        numbers: Array = places[index]
+        return numbers
+
+    def _weights(self, X: Array, sample_weight: object) -> Array | None:
+        """Checked weights, or None where all rows count alike."""
+        if sample_weight is None:
+            return None
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not weights.any():
+            raise ArgumentError("sample_weight", "must not be zero everywhere.")
+        return None if (weights == 1).all() else weights
+
+    def _fit(self, X: Array, y: Array, sample_weight: object, agents: object) -> Self:
+        owners, weights = self._indices(agents, len(X)), self._weights(X, sample_weight)
+        n_passes = None if self.n_passes is None else _validate.integer("n_passes", self.n_passes, least=1)
+        rows = dealing.merge(X, self._numbers(y), owners, weights)
+        labels = self._encoded(rows.labels)
+        random = self._begin(rows.X, labels, None if self._owners is None else len(self._owners))
+        rows, labels = self._repeated(rows, labels)
+        order = random.permutation(len(rows.X))
+        n_agents = self.network_.n_agents
+        if owners is None:
+            dealt = Dealt(np.where((turn := dealing.in_turn(len(order), n_agents).rows) >= 0, order[turn], -1))
+        else:
+            dealt = Dealt(np.where((turn := dealing.by_owner(rows.owners[order], n_agents).rows) >= 0, order[turn], -1))
+        waves = self.learner_.speech is Speech.OWN
+        passes = dealt.passes(n_passes or _PASSES, random) if not waves else [dealt] * (n_passes or 1)
+        weights = None if (rows.weights == 1).all() else rows.weights
+        for part in passes:
+            self._run(part, rows.X, labels, weights)
+        done = len(dealt.rows) * (n_passes or 1)
+        self._settle(rows.X, rounds_to_settle(self.learner_, self.network_, done) if waves else 0)
         return self
 
-    def _partial_fit(self, X: Array, labels: Array) -> Self:
+    def _repeated(self, rows: dealing.Rows, labels: Array) -> tuple[dealing.Rows, Array]:
+        """Weights as the learner takes them: least squares as they are, others as rows that come again."""
+        if self.learner_.speech is Speech.OWN or (rows.weights == 1).all():
+            return rows, labels
+        whole = rows.weights.astype(int)
+        if (whole == rows.weights).all() and whole.sum() <= _MOST_REPEATED * len(whole):
+            again = np.repeat(np.arange(len(whole)), whole)
+            parts = rows.X[again], rows.labels[again], rows.owners[again], np.ones(len(again))
+            return dealing.Rows(*parts), labels[again]
+        if self.learner_.loss.name != "squared":
+            raise ArgumentError("sample_weight", "must be small whole numbers for a learner whose loss is not squared.")
+        return rows._replace(weights=rows.weights / rows.weights.max()), labels  # no step longer than without weights
+
+    def _partial_fit(self, X: Array, labels: Array, sample_weight: object, agents: object) -> Self:
+        owners, weights = self._indices(agents, len(X)), self._weights(X, sample_weight)
+        if weights is not None and self.learner is not None and self.learner.loss.name != "squared":
+            raise ArgumentError("sample_weight", "must be absent for a learner whose loss is not squared.")
+        if self._states is None:
+            self._waiting.append((X, labels, np.ones(len(X)) if weights is None else weights, self._owned(owners, X)))
+            if not self._enough():
+                return self
+            X, labels, kept, owned = (np.concatenate(parts) for parts in zip(*self._waiting, strict=True))
+            self._begin(X, labels, None if self._owners is None else len(self._owners))
+            owners, weights = None if self._owners is None else owned, None if (kept == 1).all() else kept
+            self._waiting = []
         n_agents = self.network_.n_agents
-        if len(X) == 1 and n_agents == 1:
-            solo = Solo(self.learner_, self.features_, self._current())
+        if len(X) == 1 and n_agents == 1 and weights is None and self._quick(labels):
+            solo = Solo(self.learner_, self.features_, self._current()[0] if self._states else None)
             solo.sample[:] = X
             solo.learn(float(labels[0]))
-            self._state = solo.state()
+            self._states = [solo.state()]
             # Column names have to be compared in every call, which the short way cannot afford.
             self._solo = None if hasattr(self, "feature_names_in_") else solo
             return self
-        self._run([dealing.deal(X, labels, n_agents, self._next_agent)], len(X))
+        if owners is None:
+            dealt = dealing.in_turn(len(X), n_agents, self._next_agent)
+            self._run(dealt, X, labels, weights)
+            self._next_agent = (self._next_agent + len(X)) % n_agents
+        else:
+            self._run(dealing.by_owner(owners, n_agents), X, labels, weights)
         return self
 
-    def _run(self, blocks: Iterable[tuple[Array, Array]], n_rows: int) -> None:
-        """Learn the rounds of ``blocks``: all of them, or none if one of them fails."""
-        state, bits, messages = self._current(), 0, 0
+    def _owned(self, owners: Array | None, X: Array) -> Array:
+        return np.zeros(len(X), dtype=np.int64) if owners is None else owners
+
+    def _enough(self) -> bool:
+        """Whether there are rows enough to choose by: eight of each agent, or any if nothing has to be measured."""
+        if not (isinstance(self.bandwidth, str) and self.bandwidth == usual.AUTOMATIC):
+            return True
+        n_agents = self._make_network(None if self._owners is None else len(self._owners)).n_agents
+        return sum(len(part[0]) for part in self._waiting) >= PREFIX * n_agents
+
+    def _quick(self, labels: Array) -> bool:
+        return labels.ndim == 1 and self.learner_.speech is not Speech.OWN
+
+    def _run(self, dealt: Dealt, X: Array, labels: Array, weights: Array | None) -> None:
+        """Learn the rounds of ``dealt``: all models, or none if one of them fails."""
+        columns = labels[:, None] if labels.ndim == 1 else labels
+        samples, shares = dealt.take(X), None if weights is None else dealt.take(weights)
+        before = self._current() if self._states else [None] * columns.shape[1]
         try:
-            for trace in stream(self.learner_, self.features_, self.network_, blocks, state=state):
-                state = trace.state
-                bits += int(trace.bits.sum())
-                messages += int(trace.sent.sum())
+            found = [
+                learn(self.learner_, self.features_, self.network_, samples, dealt.take(column, np.nan), shares, state)
+                for column, state in zip(columns.T, before, strict=True)
+            ]
         except Diverged as error:
             error.add_note(f"The learner was {self.learner_!r}: pass learner=... with smaller steps, and scale X.")
             raise
-        self._state, self._solo = state, None
-        self.bits_ += bits
-        self.messages_ += messages
-        self._next_agent = (self._next_agent + n_rows) % self.network_.n_agents
+        self._keep(found)
+
+    def _settle(self, X: Array, n_rounds: int) -> None:
+        """Rounds without labels, in which a last wave tells everybody of all rows."""
+        if not n_rounds:
+            return
+        n_agents = self.network_.n_agents
+        samples, labels = np.repeat(X[:1], n_rounds * n_agents, axis=0), np.full((n_rounds, n_agents), np.nan)
+        rounds = samples.reshape(n_rounds, n_agents, -1)
+        self._keep(
+            [learn(self.learner_, self.features_, self.network_, rounds, labels, None, s) for s in self._current()]
+        )
+
+    def _keep(self, found: list[Learned]) -> None:
+        self._states, self._solo = [part.state for part in found], None
+        self.bits_ += sum(part.bits for part in found)
+        self.messages_ += sum(part.messages for part in found)
 
     @property
     def _shortcut(self) -> Solo | None:
         """The lone agent that waits for its next row, if there is one."""
         return self.__dict__.get("_solo")
 
-    def _current(self) -> State | None:
-        return self._state if self._solo is None else self._solo.state()
+    def _current(self) -> list[State]:
+        if self._solo is not None:
+            return [self._solo.state()]
+        return self._states or []
 
     # What was learned -------------------------------------------------------------------------------------------
 
     def __sklearn_is_fitted__(self) -> bool:
-        return self.__dict__.get("_state") is not None
+        return bool(self.__dict__.get("_states") or self.__dict__.get("_waiting"))
 
     @property
-    def state_(self) -> State:
-        """All that is needed to go on, for ``lc.simulate(..., state=model.state_)``."""
+    def state_(self) -> Any:
+        """All that is needed to go on, for ``lc.simulate(..., state=model.state_)``; of several models a list."""
         check_is_fitted(self)
-        state = self._current()
-        assert state is not None  # for the type checker
-        return state
+        states = self._current()
+        if not states:
+            raise AttributeError("there is no model before the first rows are there: see partial_fit.")
+        return states[0] if len(states) == 1 else states
 
     @property
     def weights_(self) -> Array:
-        """The agents' models, (n_agents, 2 n_frequencies)."""
-        return self.state_.weights
+        """The agents' models, (n_agents, n_features), or (n_classes, n_agents, n_features) of more than two classes."""
+        state = self.state_
+        return np.stack([one.weights for one in state]) if isinstance(state, list) else state.weights
 
     @property
     def coef_(self) -> Array:
-        """The mean of the agents' models, which predicts, (2 n_frequencies,)."""
-        mean: Array = self.weights_.mean(axis=0)
+        """The model that predicts, (n_features,), or (n_classes, n_features) of more than two classes."""
+        state = self.state_
+        found = np.stack([self._one(part) for part in (state if isinstance(state, list) else [state])])
+        return found if isinstance(state, list) else found[0]
+
+    def _one(self, state: State) -> Array:
+        """One model for everybody: as the learner blends its agents', or their mean."""
+        blend = getattr(self.learner_, "blend", None)
+        mean: Array = state.weights.mean(axis=0) if blend is None else blend(state.learner)
         return mean
 
     @property
@@ -170,15 +306,28 @@ class DecentralizedKernelModel(BaseEstimator):
         """What labels were made of before they were learned, as ``lc.Model`` takes it."""
         return {}
 
+    def _numbers(self, y: Array) -> Array:
+        """Labels as numbers by which equal ones are found."""
+        raise NotImplementedError
+
+    def _encoded(self, numbers: Array) -> Array:
+        """What is learned of labels as ``_numbers`` gives them: (n,), or (n, n_classes)."""
+        raise NotImplementedError
+
     def _margins(self, X: object) -> Array:
-        """The values of the mean model at the rows of ``X``."""
+        """The values of the model at the rows of ``X``; before there is one, the mean of the labels so far."""
         check_is_fitted(self)
         samples = validate_data(self, X, reset=False, dtype=np.float64)
+        if self._waiting:
+            labels = np.concatenate([part[1] for part in self._waiting])
+            shares = np.concatenate([part[2] for part in self._waiting])
+            mean = np.average(labels, axis=0, weights=shares if shares.any() else None)
+            return np.repeat(np.asarray(mean)[None], len(samples), axis=0)
         coef = self.coef_
-        margins = np.empty(len(samples))
+        margins = np.empty((len(samples), *coef.shape[:-1]))
         for start in range(0, len(samples), _PREDICTED_ROWS):
             rows = slice(start, start + _PREDICTED_ROWS)
-            margins[rows] = map_features(self.features_, samples[rows])[:, : len(coef)] @ coef
+            margins[rows] = map_features(self.features_, samples[rows])[:, : coef.shape[-1]] @ coef.T
         return margins
 
 

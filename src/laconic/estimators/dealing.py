@@ -1,8 +1,9 @@
-"""From a table of rows to rounds of agents: row r belongs to agent r mod N, and stays there."""
+"""From a table of rows to rounds of agents: whose a row is, and in what order each agent sees its own."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -22,21 +23,77 @@ def deal(X: Array, labels: Array, n_agents: int, first: int = 0) -> tuple[Array,
     n_rows, n_inputs = X.shape
     if n_agents == 1:
         return X.reshape(n_rows, 1, n_inputs), labels.reshape(n_rows, 1)
+    dealt = in_turn(n_rows, n_agents, first)
+    return dealt.take(X), dealt.take(labels, np.nan)
+
+
+@final
+class Dealt(NamedTuple):
+    """Which row each agent sees in each round, (T, n_agents); -1 where it sees none."""
+
+    rows: Array
+
+    def take(self, values: Array, nothing: float | None = None) -> Array:
+        """``values`` (n, ...) dealt out; where there is no row ``nothing``, or, if that is None, zeros."""
+        taken = values[np.maximum(self.rows, 0)]
+        filled = (self.rows >= 0).reshape(*self.rows.shape, *(1,) * (values.ndim - 1))
+        return np.where(filled, taken, 0.0 if nothing is None else nothing)
+
+    def passes(self, n_passes: int, random: np.random.Generator) -> Iterator[Dealt]:
+        """The same rows ``n_passes`` times; in each pass every agent goes through its own in a new order."""
+        agents = np.arange(self.rows.shape[1])
+        for _ in range(n_passes):
+            rounds = np.tile(np.arange(len(self.rows))[:, None], len(agents))
+            yield Dealt(self.rows[random.permuted(rounds, axis=0), agents])
+
+
+def in_turn(n_rows: int, n_agents: int, first: int = 0) -> Dealt:
+    """Row r to agent (first + r) mod N."""
     n_rounds = -(-(first + n_rows) // n_agents)
-    samples = np.zeros((n_rounds * n_agents, n_inputs))
-    padded = np.full(n_rounds * n_agents, np.nan)
-    samples[first : first + n_rows] = X
-    padded[first : first + n_rows] = labels
-    return samples.reshape(n_rounds, n_agents, n_inputs), padded.reshape(n_rounds, n_agents)
+    rows = np.full(n_rounds * n_agents, -1)
+    rows[first : first + n_rows] = np.arange(n_rows)
+    return Dealt(rows.reshape(n_rounds, n_agents))
 
 
-def passes(
-    X: Array, labels: Array, n_agents: int, n_passes: int, random: np.random.Generator
-) -> Iterator[tuple[Array, Array]]:
-    """The same rows ``n_passes`` times. In each pass every agent goes through its own rows in a new order."""
-    samples, dealt = deal(X, labels, n_agents)
-    agents = np.arange(n_agents)
-    for _ in range(n_passes):
-        rounds = np.tile(np.arange(len(dealt))[:, None], n_agents)
-        order = random.permuted(rounds, axis=0)
-        yield samples[order, agents], dealt[order, agents]
+def by_owner(owners: Array, n_agents: int) -> Dealt:
+    """Row r to agent ``owners[r]``, each its own in their order; streams end when they end.
+
+    >>> import numpy as np
+    >>> by_owner(np.array([1, 0, 1, 1]), n_agents=2).rows
+    array([[ 1,  0],
+           [-1,  2],
+           [-1,  3]])
+    """
+    own = [np.flatnonzero(owners == agent) for agent in range(n_agents)]
+    rows = np.full((max(map(len, own)), n_agents), -1)
+    for agent, mine in enumerate(own):
+        rows[: len(mine), agent] = mine
+    return Dealt(rows)
+
+
+class Rows(NamedTuple):
+    """Distinct rows in an order that does not depend on the table's, and how often each counts.
+
+    A table in which a row stands three times and one in which it has the weight 3 are thus the same table.
+    """
+
+    X: Array
+    labels: Array
+    owners: Array
+    weights: Array
+
+
+def merge(X: Array, labels: Array, owners: Array | None, weights: Array | None) -> Rows:
+    """The distinct rows of a table, weights of equal ones added up, those of weight 0 left out; all sorted."""
+    owners = np.zeros(len(X), dtype=np.int64) if owners is None else owners
+    weights = np.ones(len(X)) if weights is None else weights
+    kept = weights > 0
+    X, labels, owners, weights = X[kept], labels[kept], owners[kept], weights[kept]
+    keys = np.column_stack([owners, labels, X])
+    order = np.lexsort(keys.T[::-1])
+    keys = keys[order]
+    fresh = np.ones(len(keys), dtype=bool)
+    fresh[1:] = (keys[1:] != keys[:-1]).any(axis=1)
+    total = np.add.reduceat(weights[order], np.flatnonzero(fresh)) if len(keys) else weights
+    chosen = order[fresh]
+    return Rows(X[chosen], labels[chosen], owners[chosen], total)

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any, final
 
 from laconic import _extras, _validate
-from laconic.estimators import defaults
+from laconic.estimators import usual
 from laconic.estimators.records import Records, not_a_number
 from laconic.estimators.solo import Solo
 from laconic.learners import Learner, Local
@@ -23,6 +23,7 @@ from river import base  # noqa: E402
 __all__ = ["Classifier", "Regressor"]
 
 _STEPS = {"squared": 0.1, "logistic": 1.0}
+_RIDGE = 1e-5  # keeps a model from wandering off in directions that the data never visit
 
 
 class _LoneAgent:
@@ -40,9 +41,9 @@ class _LoneAgent:
         seed: int = 0,
     ) -> None:
         self.n_frequencies = _validate.integer("n_frequencies", n_frequencies, least=1)
-        defaults.checked_bandwidth(bandwidth, 1, 1.0)
+        usual.checked_bandwidth(bandwidth, 1, 1.0)
         self.bandwidth = bandwidth
-        defaults.checked_learner(learner, self._loss, binary=self._binary)
+        usual.checked_learner(learner, self._binary)
         self.learner = learner
         self.seed = _validate.integer("seed", seed, least=0)
         self._agent: Solo | None = None
@@ -54,8 +55,8 @@ class _LoneAgent:
 
     def _begin(self, n_inputs: int) -> Solo:
         # Behind a StandardScaler the variance is 1.
-        bandwidth = defaults.checked_bandwidth(self.bandwidth, max(1, n_inputs), 1.0)
-        learner = self.learner or Local(step=_STEPS[self._loss], regularization=defaults.RIDGE, loss=self._loss)
+        bandwidth = usual.checked_bandwidth(self.bandwidth, max(1, n_inputs), 1.0)
+        learner = self.learner or Local(step=_STEPS[self._loss], regularization=_RIDGE, loss=self._loss)
         self._records = Records(self.seed, self.n_frequencies, bandwidth)
         self._agent = Solo(learner, self._records.features)
         return self._agent

@@ -8,57 +8,62 @@ from typing import Any, Self, final
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from laconic._validate import Array
+from laconic.defaults import Labels
+from laconic.estimators import dealing
 from laconic.estimators.base import DecentralizedKernelModel, learn_row
+from laconic.losses import expit
 
 
 @final
 class DecentralizedKernelRegressor(RegressorMixin, DecentralizedKernelModel):
     """Kernel regression by agents that keep their data to themselves and exchange a few bits.
 
-    Row r of the data belongs to agent r mod N and stays there. In each round every agent predicts its next row, learns
-    from it and speaks to its neighbours; in each pass of ``fit`` it goes through its rows in a new order. The agents
-    end up close to each other, and the mean of their models predicts. Where rows do not fill a round, the agents left
-    over have nothing to learn from in it.
+    Rows belong to agents and stay there: to those that ``agents`` names, else each to one drawn at random. Each round
+    every agent learns its next row; agents that have none left wait. What they exchange is decided by the learner, and
+    one model, which all of them could have, predicts. Nothing has to be scaled or tuned: inputs are raw, and the
+    default is what ``lc.defaults.choose`` chooses. Rows that are equal count as one of that many times the weight.
 
-    Labels are centred, because away from the data a kernel model returns to zero, and the mean is a better guess than
-    zero; and they are divided by their standard deviation, so that steps and thresholds mean the same in any unit. Both
-    numbers come from the labels first seen. The squared loss aims at the mean, hence mean and deviation and not a
-    median: an outlier that moves them changes the unit, and hardly what is learned. ``fit`` takes them from all of y;
-    let the first batch of ``partial_fit`` be large enough to tell them (from a single row the scale is 1).
+    Labels are centred at their median and divided by their deviation (one wild label does not move either), since away
+    from the data a model returns to zero. With a ``learner`` of your own it is mean and standard deviation. ``fit``
+    takes both from all of y. ``partial_fit`` waits for eight rows of each agent before it chooses scales, and predicts
+    the mean of the labels until then.
 
     Parameters
     ----------
     n_agents : int, optional
-        Number of agents, on a ring. Default: 5, or as many as ``network`` has.
+        Number of agents, on a ring. Default: as many as ``agents`` or ``network`` has, else 5.
     network : Network, optional
         Who hears whom, if not a ring.
     n_frequencies : int
-        Random frequencies L of the kernel's feature map: more of them come closer to the kernel, and cost time and bits
-        in proportion.
-    bandwidth : "scale" or float
-        Width sigma of the Gaussian kernel exp(-|x - x'|^2 / (2 sigma^2)). "scale" takes sigma^2 = n_features *
-        X.var() / 2 from the data first seen, the gamma="scale" of SVC. Bring the columns to one scale before.
+        Random frequencies L of the feature map: more of them come closer to the kernel, and cost time and bits.
+    bandwidth : "automatic", "scale" or float
+        "automatic": ``lc.RandomFeatures.automatic``, for raw inputs. A number is the width sigma of the Gaussian kernel
+        exp(-|x - x'|^2 / (2 sigma^2)), "scale" takes sigma^2 = n_features * X.var() / 2 from the data first seen, the
+        gamma="scale" of SVC; for both, bring the columns to one scale before.
     learner : Learner, optional
-        How the agents learn and what they say: any learner of laconic. Default: QC-ODKLA with three bits an entry and
-        steps that shrink slowly. (On a stream that drifts, constant steps keep adapting:
-        ``learner=lc.QCODKLA(rho=0.2, eta=4.0)``.)
-    n_passes : int
-        How often ``fit`` goes through the data; ``partial_fit`` goes once, in the order given.
+        How the agents learn and what they say: any learner of laconic. Default: what ``lc.defaults.choose`` chooses,
+        least squares at every agent and a few waves that tell everybody what all know together.
+    n_passes : int, optional
+        How often ``fit`` goes through the data: once by default, or ten times with a ``learner`` that takes steps.
+    budget : "usual", "frugal" or "silent"
+        What the default learner may send.
     random_state : int, RandomState instance or None
         Draws the frequencies and the orders.
 
     Attributes
     ----------
-    weights_ : array (n_agents, 2 n_frequencies)
+    weights_ : array (n_agents, n_features)
         What each agent learned.
-    coef_ : array (2 n_frequencies,)
-        Their mean.
+    coef_ : array (n_features,)
+        The model that predicts.
     center_, scale_ : float
-        Mean and deviation of the labels first seen.
+        What labels are measured from, and by.
+    agents_ : array
+        Names of the agents, if ``agents`` gave them.
     bits_, messages_ : int
         What the agents have said so far; a broadcast counts once, however many neighbours hear it.
     network_, features_, learner_, bandwidth_
@@ -70,30 +75,43 @@ class DecentralizedKernelRegressor(RegressorMixin, DecentralizedKernelModel):
     --------
     >>> import numpy as np, laconic as lc
     >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(1000, 2))
-    >>> y = 300 + 20 * np.sin(X[:, 0]) * X[:, 1]
+    >>> X = rng.normal([20.0, 5e4], [3.0, 1e4], size=(1000, 2))  # raw inputs
+    >>> y = 300 + 20 * np.sin(X[:, 0] / 3) * X[:, 1] / 1e4
     >>> model = lc.DecentralizedKernelRegressor(random_state=0).fit(X, y)
     >>> bool(model.score(X, y) > 0.9)
     True
     >>> model.weights_.shape, model.network_
-    ((5, 200), Network(5 agents, 5 edges))
-    >>> model.bits_ == model.messages_ * (3 * 200 + 32)  # three bits an entry, and the scale
-    True
+    ((5, 203), Network(5 agents, 5 edges))
+    >>> hospitals = rng.choice(["north", "south", "west"], size=1000)
+    >>> lc.DecentralizedKernelRegressor(random_state=0).fit(X, y, agents=hospitals).network_
+    Network(3 agents, 3 edges)
     """
 
-    _loss = "squared"
+    _task = "numbers"
     _binary = False
 
-    def fit(self, X: object, y: object) -> Self:
-        """Learn from scratch: ``n_passes`` times through ``X`` (n, d) with labels ``y`` (n,)."""
-        samples, labels = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        self._measure(labels)
-        return self._fit(samples, self._scaled(labels))
+    def fit(self, X: object, y: object, sample_weight: object = None, agents: object = None) -> Self:
+        """Learn from scratch.
 
-    def partial_fit(self, X: object, y: object) -> Self:
-        """Go on learning: once through more rows, in their order, each to the agent whose turn it is."""
+        Parameters
+        ----------
+        X : array (n, d)
+        y : array (n,)
+        sample_weight : array (n,), optional
+            How many rows each row counts as.
+        agents : array (n,), optional
+            Whom each row belongs to, by any names; there may be few rows of one and many of another.
+        """
+        self._forget()
+        samples, labels = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        weights = self._weights(samples, sample_weight)
+        self._measure(dealing.merge(samples, self._numbers(labels), None, weights).labels)
+        return self._fit(samples, labels, sample_weight, agents)
+
+    def partial_fit(self, X: object, y: object, sample_weight: object = None, agents: object = None) -> Self:
+        """Go on learning: once through more rows, in their order, each to its agent or the one whose turn it is."""
         solo = self._shortcut
-        if solo is not None and type(X) is np.ndarray and type(y) is np.ndarray:
+        if solo is not None and agents is sample_weight is None and type(X) is np.ndarray and type(y) is np.ndarray:
             # float() of anything but one number raises; what is then wrong with y is said below.
             label = (
                 (float(y[0]) - self.center_) / self.scale_ if y.shape == (1,) and y.dtype.kind in "fiu" else math.nan
@@ -103,9 +121,9 @@ class DecentralizedKernelRegressor(RegressorMixin, DecentralizedKernelModel):
         first = not self.__sklearn_is_fitted__()
         samples, labels = validate_data(self, X, y, reset=first, dtype=np.float64, y_numeric=True)
         if first:
+            self._forget()
             self._measure(labels)
-            self._begin(samples)
-        return self._partial_fit(samples, self._scaled(labels))
+        return self._partial_fit(samples, self._encoded(self._numbers(labels)), sample_weight, agents)
 
     def predict(self, X: object) -> Array:
         """Predict the labels of the rows of ``X``."""
@@ -113,40 +131,45 @@ class DecentralizedKernelRegressor(RegressorMixin, DecentralizedKernelModel):
         return self.center_ + self.scale_ * margins
 
     def _measure(self, labels: Array) -> None:
-        self.center_ = float(labels.mean())
-        self.scale_ = float(labels.std()) or 1.0
+        numbers = np.asarray(labels, dtype=np.float64)
+        if self.learner is not None:
+            self.center_, self.scale_ = float(numbers.mean()), float(numbers.std()) or 1.0
+            return
+        found = Labels.measure(numbers, "numbers")
+        self.center_, self.scale_ = found.centre, found.deviation or 1.0
 
     def _labels(self) -> dict[str, Any]:
         return {"centre": self.center_, "scale": self.scale_}
 
-    def _scaled(self, labels: Array) -> Array:
-        return (np.asarray(labels, dtype=np.float64) - self.center_) / self.scale_
+    def _numbers(self, y: Array) -> Array:
+        return np.asarray(y, dtype=np.float64)
+
+    def _encoded(self, numbers: Array) -> Array:
+        scaled: Array = (numbers - self.center_) / self.scale_
+        return scaled
 
 
-def _is_logistic(model: DecentralizedKernelClassifier) -> bool:
-    """Only the logistic loss speaks of probabilities."""
-    return model.learner is None or model.learner.loss.name == "logistic"
+def _has_probabilities(model: DecentralizedKernelClassifier) -> bool:
+    """Least squares of signs and the logistic loss estimate probabilities; the hinge loss does not."""
+    return model.learner is None or model.learner.loss.name in ("squared", "logistic")
 
 
 @final
 class DecentralizedKernelClassifier(ClassifierMixin, DecentralizedKernelModel):
-    """Kernel classification of two classes by agents that keep their data to themselves and exchange a few bits.
+    """Kernel classification by agents that keep their data to themselves and exchange a few bits.
 
-    As ``DecentralizedKernelRegressor``, with labels of any two kinds: inside, the first of ``classes_`` is -1 and the
-    second +1. For more classes wrap it in scikit-learn's ``OneVsRestClassifier``.
+    As ``DecentralizedKernelRegressor``, with labels of any kind. Of two classes one model learns -1 for the first of
+    ``classes_`` and +1 for the second; of more each has a model of its own over the same features, +1 for its rows.
 
     Parameters
     ----------
-    n_agents, network, n_frequencies, bandwidth, n_passes, random_state
-        As for the regressor.
-    learner : Learner, optional
-        Any learner of laconic with any loss. Default: QC-ODKLA with the logistic loss, three bits an entry and steps
-        that shrink slowly. (On a stream that drifts: ``learner=lc.QCODKLA(rho=0.05, eta=0.5, loss="logistic")``.)
+    n_agents, network, n_frequencies, bandwidth, learner, n_passes, budget, random_state
+        As for the regressor; a ``learner`` may have any loss. The default has the squared one.
 
     Attributes
     ----------
-    classes_ : array (2,)
-        The two labels, sorted.
+    classes_ : array (n_classes,)
+        The labels, sorted.
     weights_, coef_, bits_, messages_, network_, features_, learner_, bandwidth_, state_
         As for the regressor.
 
@@ -163,25 +186,30 @@ class DecentralizedKernelClassifier(ClassifierMixin, DecentralizedKernelModel):
     array(['inside', 'outside'], dtype='<U7')
     """
 
-    _loss = "logistic"
+    _task = "classes"
     _binary = True
 
-    def fit(self, X: object, y: object) -> Self:
-        """Learn from scratch: ``n_passes`` times through ``X`` (n, d) with labels ``y`` (n,) of two kinds."""
+    def fit(self, X: object, y: object, sample_weight: object = None, agents: object = None) -> Self:
+        """Learn from scratch; arguments as those of the regressor, ``y`` (n,) of any kind."""
+        self._forget()
         samples, labels = self._checked(X, y, reset=True)
+        counted = labels if sample_weight is None else labels[np.asarray(self._weights(samples, sample_weight)) != 0]
         classes = np.unique(labels)
-        if len(classes) < 2:
+        if len(np.unique(counted)) < 2:
             raise ValueError(f"y must hold two classes, but there is only one class in it: {classes[0]!r}.")
         self.classes_ = classes
-        return self._fit(samples, self._signs(labels))
+        return self._fit(samples, labels, sample_weight, agents)
 
-    def partial_fit(self, X: object, y: object, classes: object = None) -> Self:
-        """Go on learning: once through more rows, in their order, each to the agent whose turn it is.
+    def partial_fit(
+        self, X: object, y: object, classes: object = None, sample_weight: object = None, agents: object = None
+    ) -> Self:
+        """Go on learning: once through more rows, in their order, each to its agent or the one whose turn it is.
 
-        The first call needs ``classes``, the two labels that will ever come.
+        The first call needs ``classes``, the labels that will ever come.
         """
         solo = self._shortcut
-        if solo is not None and classes is None and type(X) is np.ndarray and type(y) is np.ndarray and y.shape == (1,):
+        plain = classes is agents is sample_weight is None
+        if solo is not None and plain and type(X) is np.ndarray and type(y) is np.ndarray and y.shape == (1,):
             negative, positive = self.classes_
             label = 1.0 if y[0] == positive else -1.0 if y[0] == negative else 0.0
             if label and learn_row(solo, X, label):
@@ -192,53 +220,46 @@ class DecentralizedKernelClassifier(ClassifierMixin, DecentralizedKernelModel):
         if not np.isin(labels, named).all():
             raise ValueError(f"y must hold only the classes {named.tolist()}, got {np.unique(labels).tolist()}.")
         if first:
+            self._forget()
             self.classes_ = named
-            self._begin(samples)
-        return self._partial_fit(samples, self._signs(labels))
+        return self._partial_fit(samples, self._encoded(self._numbers(labels)), sample_weight, agents)
 
     def decision_function(self, X: object) -> Array:
-        """The mean model's value at each row of ``X``: above 0 for the second of ``classes_``."""
+        """The model's value at each row of ``X``, above 0 for the second of two classes; else one for each class."""
         return self._margins(X)
 
     def predict(self, X: object) -> Array:
         """The label of each row of ``X``."""
         margins = self.decision_function(X)
-        labels: Array = self.classes_[(margins > 0).astype(int)]
+        index = (margins > 0).astype(int) if margins.ndim == 1 else margins.argmax(axis=1)
+        labels: Array = self.classes_[index]
         return labels
 
-    @available_if(_is_logistic)
+    @available_if(_has_probabilities)
     def predict_proba(self, X: object) -> Array:
-        """The probability of each of ``classes_`` at each row of ``X``; only with the logistic loss."""
-        from scipy.special import expit
-
+        """The probability of each of ``classes_`` at each row of ``X``; not with the hinge losses."""
         margins = self.decision_function(X)
-        return np.stack([expit(-margins), expit(margins)], axis=1)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
+        if self.learner is not None and self.learner.loss.name == "logistic":
+            shares = expit(np.stack([-margins, margins], axis=1) if margins.ndim == 1 else margins)
+            total: Array = shares.sum(axis=1, keepdims=True)
+            return shares / total
+        return Labels("classes", classes=tuple(self.classes_.tolist())).probabilities(margins)
 
     def _checked(self, X: object, y: object, *, reset: bool) -> tuple[Array, Array]:
         samples, labels = validate_data(self, X, y, reset=reset, dtype=np.float64)
         check_classification_targets(labels)
-        kind = type_of_target(labels, input_name="y")
-        if kind != "binary":
-            raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
         return samples, labels
 
     def _named(self, classes: object, first: bool) -> Array:
         if classes is None:
             if first:
-                raise ValueError(
-                    "classes must be passed in the first call of partial_fit: the two labels that may come."
-                )
+                raise ValueError("classes must be passed in the first call of partial_fit: the labels that may come.")
             check_is_fitted(self)
             known: Array = self.classes_
             return known
         named = np.unique(np.asarray(classes))
-        if len(named) != 2:
-            raise ValueError(f"Only binary classification is supported: classes must be two labels, got {classes!r}.")
+        if len(named) < 2:
+            raise ValueError(f"classes must be two labels or more, got {classes!r}.")
         if not first and not np.array_equal(named, self.classes_):
             raise ValueError(f"classes must stay {self.classes_.tolist()}, got {named.tolist()}.")
         return named
@@ -246,5 +267,10 @@ class DecentralizedKernelClassifier(ClassifierMixin, DecentralizedKernelModel):
     def _labels(self) -> dict[str, Any]:
         return {"classes": self.classes_.tolist()}
 
-    def _signs(self, labels: Array) -> Array:
-        return np.where(labels == self.classes_[1], 1.0, -1.0)
+    def _numbers(self, y: Array) -> Array:
+        return np.searchsorted(self.classes_, y).astype(np.float64)
+
+    def _encoded(self, numbers: Array) -> Array:
+        hit = numbers[:, None] == np.arange(len(self.classes_))
+        signs = np.where(hit, 1.0, -1.0)
+        return signs[:, 1] if len(self.classes_) == 2 else signs

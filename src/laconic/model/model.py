@@ -21,6 +21,8 @@ _NUMBERS_AT_A_TIME = 1 << 22  # features that exist at once while many rows are 
 _PLAIN = (str, bool, int, float)
 #: The loss whose margins are log-odds.
 _ODDS = "logistic"
+#: The loss whose margins are twice a probability less one, where labels are -1 and +1.
+_SIGNS = "squared"
 
 
 @final
@@ -137,20 +139,23 @@ class Model:
         return labels
 
     def predict_proba(self, X: object) -> Array:
-        """The probability of each of ``classes``, (..., n_classes); only with the logistic loss.
+        """The probability of each of ``classes``, (..., n_classes); with the logistic or the squared loss.
 
-        Of two classes 1/(1 + e^-m) for the second; of several outputs, each one's share of the sum of these.
+        1/(1 + e^-m) of the logistic loss, (1 + m)/2 within [0, 1] of the squared one, which estimates 2 p - 1; of
+        several outputs, each one's share of the sum of these.
         """
         if self.classes is None:
             raise ValueError("this model predicts numbers: there are no classes to have probabilities.")
-        if self.loss != _ODDS:
-            raise ValueError(f"probabilities need the logistic loss; this model was learned with {self.loss!r}.")
+        if self.loss not in (_ODDS, _SIGNS):
+            raise ValueError(
+                f"probabilities need the logistic or squared loss; this model was learned with {self.loss!r}."
+            )
         margins = self.decision(X)
         if self.weights.ndim == 1:
-            return np.stack([expit(-margins), expit(margins)], axis=-1)
-        odds = expit(margins)
+            margins = np.stack([-margins, margins], axis=-1)
+        odds = expit(margins) if self.loss == _ODDS else np.clip((1 + margins) / 2, 0, 1)
         total = odds.sum(axis=-1, keepdims=True)
-        shares: Array = np.where(total > 0, odds / np.where(total > 0, total, 1.0), 1 / self.n_outputs)
+        shares: Array = np.where(total > 0, odds / np.where(total > 0, total, 1.0), 1 / margins.shape[-1])
         return shares
 
     def _rows(self, X: object) -> Array:
