@@ -73,7 +73,9 @@ class DecentralizedKernelModel(BaseEstimator):
         if automatic:
             self.bandwidth_: float | str = usual.AUTOMATIC
         else:
-            self.bandwidth_ = usual.checked_bandwidth(self.bandwidth, X.shape[1], float(X.var()))
+            self.bandwidth_ = usual.checked_bandwidth(
+                self.bandwidth, X.shape[1], float(X.var()), besides=usual.AUTOMATIC
+            )
         column = labels if labels.ndim == 1 else labels[:, 0]
         choice: Choice = choose(
             X,

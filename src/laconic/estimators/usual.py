@@ -30,8 +30,10 @@ def checked_learner(learner: object, binary: bool) -> Learner | None:
     return copy.copy(learner)  # what was fitted stays what it was when ``set_params`` changes the learner
 
 
-def checked_bandwidth(bandwidth: object, n_inputs: int, variance: float) -> float:
+def checked_bandwidth(bandwidth: object, n_inputs: int, variance: float, *, besides: str = "") -> float:
     """``bandwidth`` as a number; "scale" is sigma^2 = n_inputs * variance / 2, the gamma="scale" of SVC.
+
+    ``besides`` is a word that the face itself understands.
 
     >>> checked_bandwidth("scale", 8, 1.0)
     2.0
@@ -40,6 +42,6 @@ def checked_bandwidth(bandwidth: object, n_inputs: int, variance: float) -> floa
         # Inputs that do not vary say nothing about their scale.
         return float(np.sqrt(n_inputs * (variance if variance > 0 else 1.0) / 2))
     if isinstance(bandwidth, str):
-        known = f"'{AUTOMATIC}', 'scale' or a positive number"
+        known = f"'{besides}', 'scale' or a positive number" if besides else "'scale' or a positive number"
         raise ArgumentError("bandwidth", f"must be {known}, got {_validate.shown(bandwidth)}.")
     return _validate.number("bandwidth", bandwidth, above=0)
