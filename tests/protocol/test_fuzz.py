@@ -38,18 +38,18 @@ def test_the_digest_sees_every_change(targets):
     assert fuzz.digest(ben) != before
 
 
-@pytest.mark.parametrize("k", range(5))
+@pytest.mark.parametrize("k", range(7))
 def test_spoiled_messages_change_nothing(k, targets):
-    """40,000 in all."""
+    """56,000 in all."""
     target = list(targets.values())[k]
     refusals = fuzz.fuzz_as_they_come(target, Spoiler(seed=k), 8000)
     assert refusals.total() == 8000
     assert set(refusals) >= {"truncated", "oversized", "magic", "corrupt"}
 
 
-@pytest.mark.parametrize("k", range(5))
+@pytest.mark.parametrize("k", range(7))
 def test_a_neighbour_out_of_its_mind(k, targets):
-    """10,000 in all, with the right checksum: some are taken; nothing is raised, and all stays finite."""
+    """14,000 in all, with the right checksum: some are taken; nothing is raised, and all stays finite."""
     target = list(targets.values())[k]
     outcome = fuzz.fuzz_sealed(target, Spoiler(seed=k), 2000)
     assert outcome["taken"] > 50

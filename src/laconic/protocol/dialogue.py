@@ -243,10 +243,10 @@ class Dialogue(Conversation):
         if end.refused >= ENOUGH:
             self.quarantine(end)
 
-    def tell(self, end: Session, what: str) -> None:
-        """Have somebody know of something about a neighbour, and log it; the same again after a while only."""
+    def tell(self, end: Session, what: str, *, new: bool = False) -> None:
+        """Have somebody know of something about a neighbour, and log it; the same again after a while, or if ``new``."""
         last = self.told.get((what, end.name))
-        if last is None or self.moment >= last + TOLD:
+        if new or last is None or self.moment >= last + TOLD:
             self.told[what, end.name] = self.moment
             super().tell(end, what)
             log.warning(what, extra={"agent": self.name, "neighbour": end.name})
@@ -255,9 +255,8 @@ class Dialogue(Conversation):
         """Go on without a neighbour that says nothing but what is refused; it may come back, each time later."""
         end.shut, end.shut_until = "quarantined", self.moment + (QUARANTINE << min(end.quarantines, 20))
         end.quarantines += 1
-        self.told.pop(("quarantined", end.name), None)  # of each one there is news
         self.disconnected(end)
-        self.tell(end, "quarantined")
+        self.tell(end, "quarantined", new=True)
 
     # ----------------------------------------------------------------------------------------------------------------
     # Speaking

@@ -68,8 +68,8 @@ class Ends:
         """Put a letter into the queue."""
         self.letters.append((end, letter))
 
-    def tell(self, end: Session, what: str) -> None:
-        """Have somebody know of something about a neighbour."""
+    def tell(self, end: Session, what: str, *, new: bool = False) -> None:
+        """Have somebody know of something about a neighbour; ``new`` where that was told before and is told again."""
         self.news.append((what, end.name))
 
     def afford(self, end: Session, cost: int = WHOLE) -> bool:

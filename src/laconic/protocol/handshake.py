@@ -304,7 +304,8 @@ class Handshake(Ends):
         """A later process goes by this name: be silent on this edge, and tell whoever drives the agent."""
         end.shut = "refused"
         self.suspend(end)
-        self.tell(end, "another has this name")
+        # Though it was told before of another process, an earlier one: this edge stays shut until somebody acts.
+        self.tell(end, "another has this name", new=True)
 
     def report_another(self, end: Session, letter: Any = None) -> None:
         """An earlier process goes by this name, and is alive: it is refused there, and somebody should stop it."""
