@@ -244,7 +244,7 @@ class Dialogue(Conversation):
             self.quarantine(end)
 
     def tell(self, end: Session, what: str, *, new: bool = False) -> None:
-        """Have somebody know of something about a neighbour, and log it; the same again after a while, or if ``new``."""
+        """Have somebody know of something about a neighbour, and log it; the same again later, or if it is ``new``."""
         last = self.told.get((what, end.name))
         if new or last is None or self.moment >= last + TOLD:
             self.told[what, end.name] = self.moment
