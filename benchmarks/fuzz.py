@@ -22,7 +22,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from laconic.testing.fuzz import TARGETS, Target, fuzz_as_they_come, fuzz_sealed
+from laconic.testing.fuzz import TARGETS, WAVING, Target, fuzz_as_they_come, fuzz_sealed
 from laconic.testing.liar import Liar, Scene, fuzz_hostile
 from laconic.testing.spoiler import Spoiler
 
@@ -55,7 +55,7 @@ def main() -> int:
     logging.getLogger("laconic.protocol").setLevel(logging.ERROR)
     warnings.simplefilter("error")  # a number that overflows is a fault, too
     spoiler = Spoiler(arguments.seed)
-    targets = [Target(name) for name in TARGETS]
+    targets = [Target(name) for name in (*TARGETS, *WAVING)]
     scenes, liar = [Scene(name) for name in TARGETS], Liar(arguments.seed)
     columns: dict[str, Counter[str]] = {}
     rates: dict[str, float] = {}

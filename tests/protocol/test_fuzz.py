@@ -9,7 +9,7 @@ from laconic.testing.spoiler import Spoiler
 
 @pytest.fixture(scope="module")
 def targets():
-    return {name: fuzz.Target(name) for name in fuzz.TARGETS}
+    return {name: fuzz.Target(name) for name in (*fuzz.TARGETS, *fuzz.WAVING)}
 
 
 def test_the_messages_are_worth_spoiling(targets):

@@ -26,7 +26,7 @@ from laconic.testing.spoiler import Spoiler
 
 FEATURES = RandomFeatures.gaussian(n_inputs=3, n_frequencies=8, bandwidth=0.6, seed=4)
 CENSOR = Censor(2.0, 0.99)  # with which some rounds are silent and some are not
-TARGETS: dict[str, tuple[Channel | Learner, str, str]] = {
+TARGETS = {
     "dense, lockstep": (Channel(CENSOR), "lockstep", "float64"),
     "dense float32, slotted": (Channel(), "slotted", "float32"),
     "3 bits, slotted": (Channel(quantizer=Quantizer(3)), "slotted", "float64"),
@@ -36,9 +36,8 @@ TARGETS: dict[str, tuple[Channel | Learner, str, str]] = {
         "float64",
     ),
     "3 bits float32, slotted, rejoining": (Channel(CENSOR, Quantizer(3)), "slotted", "float32"),
-    "waves, lockstep": (WaveRLS(), "lockstep", "float64"),
-    "waves, slotted": (WaveRLS(), "slotted", "float64"),
 }
+WAVING = {"waves, lockstep": (WaveRLS(), "lockstep", "float64"), "waves, slotted": (WaveRLS(), "slotted", "float64")}
 KINDS = {int(kind): kind.name.lower() for kind in Kind}
 LOOK_EVERY = 500  # messages between two looks at the state
 START_AGAIN = 50  # messages of a mad neighbour after which the receiver is put back
@@ -55,8 +54,12 @@ class Target:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        speaks, self.clock, self.dtype = TARGETS[name]
-        self.learner = ODKLA(rho=0.3, eta=2.0, channel=speaks) if isinstance(speaks, Channel) else speaks
+        self.learner: Learner
+        if name in WAVING:
+            self.learner, self.clock, self.dtype = WAVING[name]
+        else:
+            channel, self.clock, self.dtype = TARGETS[name]
+            self.learner = ODKLA(rho=0.3, eta=2.0, channel=channel)
         self.rejoining = name.endswith("rejoining")
         self._random = np.random.default_rng(0)
         agents = {name: self._make(name, others) for name, others in (("ann", "bc"), ("ben", "ac"), ("cid", "ab"))}
