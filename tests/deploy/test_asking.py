@@ -87,7 +87,7 @@ def test_a_model_is_fetched_from_a_running_site_and_used_in_another_process(tmp_
     out = tmp_path / "model.npz"
     assert main(["export", str(house.file), "--agent", "ada", "-o", str(out)]) == 0
     said = capsys.readouterr()
-    assert said.out.startswith("Wrote ") and said.err == ""
+    assert said.out.startswith("Wrote") and said.err == ""
     done = subprocess.run([sys.executable, "-c", USES, str(out)], capture_output=True, text=True, check=True)
     fetched = lc.Model.load(out)
     assert json.loads(done.stdout) == fetched.predict([[0.5, 0.1], [0.2, 0.9]]).tolist()
