@@ -72,8 +72,8 @@ def test_a_loss_with_compiled_speed_touches_at_most_three_files(tmp_path):
     tree = Tree(tmp_path / "tree", "loss.diff")
     assert "hinge or pseudo-huber" in " ".join(tree.laconic("run", "--help").split())  # however its lines break
     battery, engines = "tests/testing/test_checks.py", "tests/engine/test_engines.py::test_engines_agree"
-    # The rules of losses, and seven learners with it; both engines for five of them on six graphs; six agents.
-    assert tree.passed("huber", battery, engines, "tests/protocol/test_registered.py") == 1 + 7 + 5 * 6 + 6
+    # The rules of losses, and ten learners with it; both engines for eight of them on six graphs; nine agents.
+    assert tree.passed("huber", battery, engines, "tests/protocol/test_registered.py") == 1 + 10 + 8 * 6 + 9
 
 
 def test_a_data_set_is_one_file(tmp_path):

@@ -14,10 +14,10 @@ def test_parameters_make_the_same_learner_again(learner):
     assert repr(again) == repr(learner) == repr(clone(learner))
     assert clone(learner) is not learner
     assert set(learner.get_params(deep=False)) == set(learner.arguments())
-    name = "regularization" if "regularization" in learner.arguments() else "ridge"
+    name = next(name for name in ("regularization", "ridge", "deviations") if name in learner.arguments())
     before = getattr(learner, name)
-    changed = clone(learner).set_params(**{name: 0.5})
-    assert (getattr(changed, name), getattr(learner, name)) == (0.5, before)
+    changed = clone(learner).set_params(**{name: 2.5})
+    assert (getattr(changed, name), getattr(learner, name)) == (2.5, before)
     assert changed.set_params(**{name: before}).get_params(deep=False).keys() == learner.get_params(False).keys()
 
 

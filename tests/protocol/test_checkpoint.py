@@ -527,7 +527,7 @@ def spoiled(state, **changes):
         ({"neighbours": [1]}, "state "),
         ({"neighbours": {"ben": {}}}, "state "),
         ({"largest": "much"}, "state "),
-        ({"largest": math.inf}, "state has a yardstick that no agent can have"),
+        ({"largest": math.inf}, "state has rounds or a yardstick that no agent can have"),
         ({"weights": None}, "state is not that of an agent: KeyError"),
         ({"weights": np.zeros(3)}, r"state has weights of shape \(3,\)"),
         ({"weights": "text"}, "state "),

@@ -44,7 +44,8 @@ def test_spoiled_messages_change_nothing(k, targets):
     target = list(targets.values())[k]
     refusals = fuzz.fuzz_as_they_come(target, Spoiler(seed=k), 8000)
     assert refusals.total() == 8000
-    assert set(refusals) >= {"truncated", "oversized", "magic", "corrupt"}
+    assert set(refusals) >= {"truncated", "magic", "corrupt"}
+    assert "oversized" in refusals or target.name in fuzz.WAVING  # whose messages may be as long as a whole state
 
 
 @pytest.mark.parametrize("k", range(7))
