@@ -16,7 +16,9 @@ def assert_same_run(one, other, rtol=1e-12):
         np.testing.assert_allclose(a, b, rtol=rtol, atol=rtol * np.abs(a).max(initial=1.0), err_msg=name)
     assert set(one.state.learner) == set(other.state.learner)
     for name, array in one.state.learner.items():
-        np.testing.assert_allclose(array, other.state.learner[name], rtol=rtol, atol=rtol * np.abs(array).max(initial=0))
+        np.testing.assert_allclose(
+            array, other.state.learner[name], rtol=rtol, atol=rtol * np.abs(array).max(initial=0)
+        )
     np.testing.assert_allclose(
         one.state.broadcast, other.state.broadcast, rtol=rtol, atol=rtol * np.abs(one.state.broadcast).max()
     )
