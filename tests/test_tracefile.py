@@ -99,7 +99,7 @@ def test_random_bytes_are_refused(path):
         ({"state.weights": None}, "it lacks weights"),
         ({"predictions": None}, "it lacks predictions"),
         ({"header": None}, "it has no header"),
-        ({"header": np.zeros(2 << 20, dtype=np.uint8)}, "far too long"),
+        ({"header": np.zeros(9 << 20, dtype=np.uint8)}, "far too long"),
         ({"labels": np.array([[object()] * 6] * 40, dtype=object)}, "only numbers and words"),
         ({"labels": np.zeros((40, 6), dtype="datetime64[s]")}, "only numbers and words"),
         ({"labels": np.zeros((40, 6), dtype=[("a", "f8")])}, "unknown form"),
