@@ -7,6 +7,8 @@ UV     := $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/pytho
 
 # Bytecode and rewritten asserts are kept, whatever the shell says: without them a short run takes a third longer.
 unexport PYTHONDONTWRITEBYTECODE
+# Two processes are at work: threads of BLAS that spin while they wait for each other would only take their time.
+export OPENBLAS_NUM_THREADS ?= 1
 PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
 
 .PHONY: help install demo check test lint format bench docs dist clean

@@ -120,7 +120,8 @@ def _learner(features: RandomFeatures, labels: Labels, budget: str, prefix: int)
         channel = Channel(quantizer=Quantizer(3))
         learner: Learner = RFFDOKL(0.5, "adapt-then-combine", channel=channel)
         return learner, f"Learner: {learner.name}, since least squares would keep {D} x {D} numbers at each agent."
-    shared: WaveRLS = WaveRLS.frugal(first=prefix) if budget == "frugal" else WaveRLS(first=prefix)
+    outputs = labels.n_models
+    shared: WaveRLS = (WaveRLS.frugal if budget == "frugal" else WaveRLS)(first=prefix, outputs=outputs)
     said = {
         "usual": "some twenty messages an agent in all tell everybody what all know together",
         "frugal": "some fifteen coarse messages an agent in all tell everybody what all know together",
@@ -128,6 +129,9 @@ def _learner(features: RandomFeatures, labels: Labels, budget: str, prefix: int)
     }[budget]
     if budget == "silent":
         shared = shared.alone(_NEVER)
+    if outputs > 1:  # whose models have one matrix in common, so that a message is hardly longer than for one class
+        reason = f"least squares at every agent, nothing to tune; the {outputs} models share one matrix; {said}."
+        return shared, f"Learner: {shared.name}, {reason}"
     clipped = 20.0 if labels.task == NUMBERS else None
     learner = Personal(shared, deviations=clipped, usual=labels.deviation)
     guard = "; labels beyond 20 deviations are clipped" if clipped else ""

@@ -90,7 +90,7 @@ class Untuned:
     scores : Scores
         Of the agents' own predictions.
     traces : tuple of Trace
-        One for each model.
+        One for all models, or one for each.
     seconds : float
     """
 
@@ -172,13 +172,15 @@ def learn_untuned(
 
 
 def _simulate(choice: Choice, learner: Learner, network: Network, X: Array, truth: Array) -> list[Trace]:
-    """One run for each model, over the same features."""
+    """One run for all models, or one for each, over the same features."""
+    if learner.outputs > 1:
+        return [simulate(learner, choice.features, network, X, truth, collective=True)]
     columns = (np.ascontiguousarray(truth[..., k]) for k in range(truth.shape[-1]))
     return [simulate(learner, choice.features, network, X, column, collective=True) for column in columns]
 
 
 def _predictions(traces: list[Trace], truth: Array) -> Array:
-    return _begun(np.stack([np.asarray(trace.predictions, dtype=np.float64) for trace in traces], axis=-1), truth)
+    return _begun(np.concatenate([trace.predictions.reshape(*truth.shape[:2], -1) for trace in traces], axis=-1), truth)
 
 
 def _begun(predictions: Array, truth: Array) -> Array:

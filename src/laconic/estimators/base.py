@@ -76,15 +76,11 @@ class DecentralizedKernelModel(BaseEstimator):
             self.bandwidth_ = usual.checked_bandwidth(
                 self.bandwidth, X.shape[1], float(X.var()), besides=usual.AUTOMATIC
             )
-        column = labels if labels.ndim == 1 else labels[:, 0]
-        choice: Choice = choose(
-            X,
-            column,
-            task="numbers",
-            budget=self.budget,
-            n_frequencies=self.n_frequencies,
-            seed=seed,
-        )
+        # Labels are encoded by now: signs of two classes are numbers like others.
+        about: dict[str, Any] = {"y_first": labels, "task": "numbers"}
+        if labels.ndim > 1:
+            about = {"task": "classes", "classes": range(labels.shape[1])}
+        choice: Choice = choose(X, **about, budget=self.budget, n_frequencies=self.n_frequencies, seed=seed)
         self.features_ = choice.features
         if not automatic:
             drawn = RandomFeatures.gaussian(X.shape[1], self.n_frequencies, float(self.bandwidth_), seed)
@@ -217,13 +213,13 @@ class DecentralizedKernelModel(BaseEstimator):
 
     def _run(self, dealt: Dealt, X: Array, labels: Array, weights: Array | None) -> None:
         """Learn the rounds of ``dealt``: all models, or none if one of them fails."""
-        columns = labels[:, None] if labels.ndim == 1 else labels
+        columns = [labels] if labels.ndim == 1 or self.learner_.outputs > 1 else list(labels.T)
         samples, shares = dealt.take(X), None if weights is None else dealt.take(weights)
-        before = self._current() if self._states else [None] * columns.shape[1]
+        before = self._current() if self._states else [None] * len(columns)
         try:
             found = [
                 learn(self.learner_, self.features_, self.network_, samples, dealt.take(column, np.nan), shares, state)
-                for column, state in zip(columns.T, before, strict=True)
+                for column, state in zip(columns, before, strict=True)
             ]
         except Diverged as error:
             error.add_note(f"The learner was {self.learner_!r}: pass learner=... with smaller steps, and scale X.")
@@ -235,7 +231,8 @@ class DecentralizedKernelModel(BaseEstimator):
         if not n_rounds:
             return
         n_agents = self.network_.n_agents
-        samples, labels = np.repeat(X[:1], n_rounds * n_agents, axis=0), np.full((n_rounds, n_agents), np.nan)
+        outputs = (self.learner_.outputs,) if self.learner_.outputs > 1 else ()
+        samples, labels = np.repeat(X[:1], n_rounds * n_agents, axis=0), np.full((n_rounds, n_agents, *outputs), np.nan)
         rounds = samples.reshape(n_rounds, n_agents, -1)
         self._keep(
             [learn(self.learner_, self.features_, self.network_, rounds, labels, None, s) for s in self._current()]
@@ -274,7 +271,10 @@ class DecentralizedKernelModel(BaseEstimator):
     def weights_(self) -> Array:
         """The agents' models, (n_agents, n_features), or (n_classes, n_agents, n_features) of more than two classes."""
         state = self.state_
-        return np.stack([one.weights for one in state]) if isinstance(state, list) else state.weights
+        if isinstance(state, list):
+            return np.stack([one.weights for one in state])
+        weights: Array = state.weights
+        return weights if weights.ndim == 2 else weights.swapaxes(0, 1)
 
     @property
     def coef_(self) -> Array:

@@ -43,16 +43,16 @@ def learn(
     weights: Array | None = None,
     state: State | None = None,
 ) -> Learned:
-    """Learn rounds ``X`` (T, N, d), ``labels`` (T, N) from ``state`` on; a label that is NaN is none."""
+    """Learn rounds ``X`` (T, N, d), ``labels`` (T, N), or (T, N, K), from ``state`` on; a label that is NaN is none."""
     runner = make_engine(learner, features, network, state=state)
     log, n_agents = Log(), network.n_agents
     step = max(1, _CHUNK_ROWS // n_agents)
     for start in range(0, len(labels), step):
         x, y = X[start : start + step], labels[start : start + step]
-        phi = map_features(features, x.reshape(-1, x.shape[2])).reshape(*y.shape, -1)
+        phi = map_features(features, x.reshape(-1, x.shape[2])).reshape(*y.shape[:2], -1)
         if weights is not None:
             root = np.sqrt(weights[start : start + step])
-            phi, y = phi * root[..., None], y * root
+            phi, y = phi * root[..., None], y * (root if y.ndim == 2 else root[..., None])
         chunk = runner.advance(phi, y, mapped=True)
         log.append({**chunk.columns, "labels": y[: chunk.n_rounds]})
         if chunk.ending is None:
