@@ -33,7 +33,7 @@ def test_the_first_states_of_every_world(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MORE)
 def test_more_states_of_every_world(name):
-    result = explore(SCENARIOS[name], most=2_500, heal_every=10)
+    result = explore(SCENARIOS[name], most=1_200, heal_every=10)
     assert not result.broken, result.path
 
 

@@ -188,7 +188,7 @@ def check_learning(learner: Learner) -> None:
     features, network, X, y = _stream(learner, rounds=600)
     never = float(learner.loss.value(np.zeros_like(y), y)[-100:].mean())
     for name, variant in _variants(learner):
-        trace = simulate(variant, features, network, X, y, engine="reference")
+        trace = simulate(variant, features, network, X, y)  # by kernels if there are, which are checked apart
         late = float(learner.loss.value(np.asarray(trace.predictions), y)[-100:].mean())
         require(
             late < 0.7 * never, f"the loss must fall: {late:.3g} late against {never:.3g} untrained ({name} channel)"
