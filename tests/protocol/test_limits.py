@@ -187,6 +187,25 @@ def test_a_model_a_million_times_too_large_is_refused_and_nobody_follows(clock, 
     assert max(np.abs(agent.weights).max() for agent in agents.values()) < 10
 
 
+@pytest.mark.parametrize("learner", [lc.ODKLA(rho=0.5, eta=2.0), lc.WaveRLS()], ids=lambda learner: learner.name)
+def test_who_is_quarantined_by_one_does_not_hold_up_the_others(learner, features):
+    """In lockstep it would wait for the one that shut it out, and its other neighbours for it."""
+    agents = make_team(learner, features, ["ann-ben", "ann-cid", "ben-cid"], clock="lockstep")
+    learn(agents, 5)
+    ben = agents["ben"]._dialogue
+    ben.quarantine(ben.ends["ann"])
+    before = {name: agent.round for name, agent in agents.items()}
+    for _ in range(10):
+        learn(agents, 1)
+        settle(agents, 1)
+    assert min(agents[name].round - before[name] for name in agents) >= 8
+    assert agents["ann"].edges["ben"] == agents["ben"].edges["ann"] == "gone"
+    for _ in range(QUARANTINE):
+        settle(agents, 1)
+    learn(agents, 5)
+    assert agents["ann"].edges["ben"] == agents["ben"].edges["ann"] == "live"
+
+
 def test_the_yardstick_is_the_agents_own(features):
     """One neighbour alone does not raise it, not even if it is the only one; most of them do."""
     for norms, own, expected in (

@@ -173,6 +173,7 @@ class Dialogue(Conversation):
             envelope = self.wire.decode(data)
             end = self._who(envelope, sender)
             if end.shut:
+                self._turn_away(end, envelope.letter)
                 raise Refusal("shut")
             self.handle(end, envelope.letter)
         except Refusal as refusal:
@@ -219,6 +220,11 @@ class Dialogue(Conversation):
         former, letter = self.former.get(envelope.sender or 0), envelope.letter
         if former is not None and isinstance(letter, Hello | Call | Offer) and letter.tag and self.afford(former):
             self.send(former, Farewell(letter.tag))
+
+    def _turn_away(self, end: Session, letter: Letter) -> None:
+        """Tell a neighbour that is quarantined, and asks, that it is not heard: in lockstep others may wait for it."""
+        if end.shut == "quarantined" and isinstance(letter, Request) and letter.tag and self.afford(end):
+            super().send(end, Farewell(letter.tag))
 
     def complain(self, end: Session, reason: str) -> None:
         """A statement that was held back turns out to be no good."""

@@ -92,6 +92,12 @@ class Schedule:
         hurry = max([1.0, *(f.rate for f in self.faults if isinstance(f, Skew))])
         return not forgets and hurry * (_longest_absence(self.faults) + NOTICED[1]) < PATIENCE
 
+    @property
+    def forgetful(self) -> bool:
+        """Whether somebody may lose what it has learned, or had no samples while it was away: that stays lost."""
+        lost = any(isinstance(f, (Rollback, Twice)) for f in self.faults)
+        return lost or any(self.sensors or not f.disk for f in self.faults if isinstance(f, (Crash, Interrupt)))
+
 
 _ABSENCES = Crash, Interrupt, Partition, OneWay, Freeze
 
