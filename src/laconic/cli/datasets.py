@@ -75,7 +75,7 @@ def show_info(arguments: argparse.Namespace) -> int:
 
     if arguments.name not in data.names():
         dataset = data.load(
-            arguments.name, data_dir=arguments.data_dir, target=arguments.target, missing=arguments.missing
+            arguments.name, data_dir=arguments.data_dir, target=arguments.target, missing=arguments.missing or "refuse"
         )
         print(facts(_contents(dataset)))
         return 0

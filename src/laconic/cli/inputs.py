@@ -86,7 +86,7 @@ def prepare(arguments: argparse.Namespace, loss: str | None) -> Prepared:
         data_dir=arguments.data_dir,
         target=arguments.target,
         n_rows=arguments.rows,
-        missing=arguments.missing,
+        missing=arguments.missing or "refuse",
     )
     loss = loss or ("squared" if dataset.classes is None else "logistic")
     usual = SETTINGS.get(dataset.name) if not _is_file(arguments.data) else None
@@ -105,7 +105,7 @@ def prepare(arguments: argparse.Namespace, loss: str | None) -> Prepared:
         y,
         replace(
             setting,
-            n_agents=_n_agents(arguments, setting.n_agents),
+            n_agents=n_agents_of(arguments, setting.n_agents),
             bandwidth=bandwidth,
             alpha=setting.alpha if arguments.alpha is None else arguments.alpha,
             beta=setting.beta if arguments.beta is None else arguments.beta,
@@ -145,7 +145,7 @@ def _labels(dataset: data.Dataset, loss: str, scale: str) -> tuple[Array, float 
     return data.scale(dataset.y, scale), float(values[-1] - values[0])
 
 
-def _n_agents(arguments: argparse.Namespace, usual: int) -> int:
+def n_agents_of(arguments: argparse.Namespace, usual: int) -> int:
     """As many as are asked for; a network that knows its size has the last word, or an objection."""
     asked: int | None = arguments.agents
     fixed = agents_of(arguments.network)

@@ -23,6 +23,7 @@ OPTIONS = {
     "name_or_path": "data",
     "data_dir": "--data-dir",
     "bits_per_round": "--bits-per-round",
+    "agent_column": "--agent-column",
 }
 _STEPS = ("bandwidth", "eta", "loss", "regularization", "rho", "step")
 _CHANNEL = ("alpha", "beta", "bits", "burst", "coarseness", "range", "rate")
@@ -175,9 +176,9 @@ def add_file_options(parser: Any) -> None:
     parser.add_argument(
         "--missing",
         type=one_of("refuse", "drop"),
-        default="refuse",
         metavar="WHAT",
-        help="'drop' leaves out rows with missing cells; by default they are an error",
+        help="'drop' leaves out rows with missing cells, 'refuse' makes them an error (default, but with "
+        "--choose, which fills them)",
     )
 
 

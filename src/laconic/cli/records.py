@@ -88,7 +88,7 @@ def _about(result: Result, arguments: argparse.Namespace) -> dict[str, Any]:
             "target": source.dataset.target,
             "classes": source.dataset.classes,
             "protocol": source.dataset.protocol,
-            "missing": arguments.missing,
+            "missing": arguments.missing or "refuse",
             "scale": source.scale,
             "partition": source.partition,
         },

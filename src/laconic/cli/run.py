@@ -8,19 +8,25 @@ from pathlib import Path
 from laconic import learners, losses
 from laconic.cli.learners import parameter
 from laconic.cli.options import Commands, add_stream_options, describe, in_words, number, one_of, span, whole
+from laconic.defaults import BUDGETS, TASKS
 from laconic.learners import QCODKLA
 
 _USUAL = learners.written(QCODKLA)
+#: Any of these, if given, has features and learner chosen.
+_CHOOSING = ("choose", "json", "task", "agent_column")
 
 _ABOUT = """
 Run a learner at every agent of a network and print what it cost and brought:
 its error beside that of agents that never speak, and beside a constant guess.
+With --choose, features and learner are chosen, in words, for files as they are,
+and stand beside the mean, a linear model, agents alone and a centre.
 Every prediction is made before its label is learned from."""
 
 _EXAMPLES = """
 examples:
   laconic run
   laconic run my.csv --target price --agents 10 --network ring
+  laconic run patients.csv --target days --agent-column hospital --json
   laconic run my.csv --learner odkla --rho 0.2 --eta 1.5 --out results
   laconic run air-quality --partition sorted-by-target --data-dir raw
   laconic run electricity --loss logistic --partition time --scale running"""
@@ -32,6 +38,23 @@ def add(commands: Commands) -> None:
         "run", help="run a learner on data", usage="laconic run [DATA] [option ...]", **describe(_ABOUT, _EXAMPLES)
     )
     add_stream_options(parser)
+    group = parser.add_argument_group("nothing to know: features and learner are chosen, for raw inputs")
+    group.add_argument(
+        "--task", type=one_of(*TASKS), metavar="WHAT", help="numbers or classes (default: as labels tell)"
+    )
+    group.add_argument("--choose", action="store_true", help="choose, say why, and compare; so does each option here")
+    group.add_argument("--json", action="store_true", help="print the result as one JSON object")
+    group.add_argument(
+        "--encode",
+        type=one_of("one-hot", "off"),
+        default="one-hot",
+        metavar="HOW",
+        help="words as columns of 0 and 1, a column a word (default), or 'off': left out",
+    )
+    group.add_argument("--agent-column", metavar="COL", help="the column that says whom a row belongs to")
+    group.add_argument(
+        "--budget", type=one_of(*BUDGETS), default="usual", metavar="WHAT", help=f"what is sent: {in_words(BUDGETS)}"
+    )
     group = parser.add_argument_group("learner")
     known = [learners.written(learner) for learner in learners.every()]
     group.add_argument(
@@ -96,6 +119,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the learner and its silent twin, and print what that brought."""
     import dataclasses
 
+    if any(getattr(arguments, name) for name in _CHOOSING):
+        from laconic.cli.untuned import run_untuned
+
+        return run_untuned(arguments, _folder(arguments.out))
     from laconic.cli.inputs import prepare
     from laconic.cli.learners import local_twin, make_learner
     from laconic.cli.records import write

@@ -11,7 +11,7 @@ from laconic.data import sets as sets
 from laconic.data.dataset import Dataset, Table
 from laconic.data.download import fetch
 from laconic.data.files import Unavailable
-from laconic.data.loading import load
+from laconic.data.loading import load, load_open
 from laconic.data.partitions import partition
 from laconic.data.registry import Entry, info, names, register
 from laconic.data.scaling import RunningScaler, scale
@@ -28,6 +28,7 @@ __all__ = [
     "fetch",
     "info",
     "load",
+    "load_open",
     "names",
     "partition",
     "register",

@@ -9,7 +9,7 @@ import numpy as np
 
 from laconic import _validate
 from laconic._worded import ArgumentError
-from laconic.data import files, own
+from laconic.data import files, own, people
 from laconic.data.dataset import Dataset, Table
 from laconic.data.download import absent
 from laconic.data.download import download as bring
@@ -94,6 +94,33 @@ def load(
         entry.draw(n_rows) if entry.draw is not None else _known(entry, protocol, data_dir, n_rows, download, progress)
     )
     return _dataset(entry.name, table, entry.description, entry.citation, protocol if entry.protocols else None)
+
+
+def load_open(
+    name_or_path: str | os.PathLike[str],
+    *,
+    protocol: str = "paper",
+    data_dir: str | os.PathLike[str] | None = None,
+    target: str | int | None = None,
+    n_rows: int | None = None,
+    encode: bool = True,
+    agent_column: str | int | None = None,
+) -> people.OpenTable:
+    """A known data set or a person's own file as it is: see ``laconic.data.people``. Classes stay words."""
+    if isinstance(name_or_path, str) and name_or_path in REGISTRY:
+        if agent_column is not None:
+            raise ArgumentError("agent_column", f"is for files of your own, and {name_or_path!r} is none.")
+        known = load(name_or_path, protocol=protocol, data_dir=data_dir, target=target, n_rows=n_rows)
+        y = known.y
+        if known.classes is not None:
+            y = np.where(y > 0, known.classes[1], known.classes[0]).astype(object)
+        return people.OpenTable(known.X, y, known.names, known.target, None, ())
+    table = people.read_open(_own_path(name_or_path, data_dir), target, encode=encode, agent_column=agent_column)
+    if n_rows is None:
+        return table
+    stop = min(_validate.integer("n_rows", n_rows, least=1), len(table.y))
+    owners = None if table.agents is None else table.agents[:stop]
+    return table._replace(X=table.X[:stop], y=table.y[:stop], agents=owners)
 
 
 def _known(

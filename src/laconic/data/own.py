@@ -43,7 +43,7 @@ class Rows(NamedTuple):
 
 def read_inputs(path: Path, n_inputs: int, names: Sequence[str] | None, target: str | None) -> Rows:
     """The inputs of a model in a file of any kind that ``read`` takes: by name, or all its columns of numbers."""
-    where, (frame, _, _) = path.name, _frame(path)
+    where, (frame, _, _) = path.name, read_frame(path)
     if frame.height == 0:
         raise ValueError(f"{where} has a header and no rows.")
     numeric = [c.name for c in frame.get_columns() if c.dtype.is_numeric() or c.dtype == pl.Boolean]
@@ -63,7 +63,7 @@ def read_inputs(path: Path, n_inputs: int, names: Sequence[str] | None, target: 
         chosen = list(names)
         words = next((name for name in chosen if name not in numeric and frame[name].null_count() < frame.height), None)
         if words is not None:
-            raise ValueError(f"{where}: the column {words!r} must hold numbers, but it holds {_kind(frame[words])}.")
+            raise ValueError(f"{where}: the column {words!r} must hold numbers, but it holds {kind_of(frame[words])}.")
     X = np.column_stack([frame[name].cast(pl.Float64).to_numpy().astype(np.float64) for name in chosen])
     X[~np.isfinite(X)] = np.nan
     y = None if target is None or target not in frame.columns else frame[target].to_numpy()
@@ -72,11 +72,11 @@ def read_inputs(path: Path, n_inputs: int, names: Sequence[str] | None, target: 
 
 def read(path: Path, target: str | int | None, missing: str) -> Table:
     """Inputs and label of a .csv (any separator, with or without header), .parquet or .arff file, also .gz or .xz."""
-    frame, nominal, short = _frame(path)
+    frame, nominal, short = read_frame(path)
     return _table(frame, target, missing, path.name, nominal, short)
 
 
-def _frame(path: Path) -> tuple[pl.DataFrame, set[str], str]:
+def read_frame(path: Path) -> tuple[pl.DataFrame, set[str], str]:
     """The table in a file, which of its columns are nominal, and which line has too few cells, in words."""
     where, raw = path.name, files.read(path)
     kind = Path(files.stem(path)).suffix.lower()
@@ -106,7 +106,7 @@ def _table(
         raise ValueError(f"{where} has a header and no rows.")
     if frame.width < 2:
         raise ValueError(f"{where} must have at least two columns, inputs and a target; only one was found.")
-    name = _target(frame.columns, target, where)
+    name = find_column("target", frame.columns, target, where)
     y, classes = _label(frame[name], name, where, name in nominal)
     inputs, dropped = [], []
     for column in frame.drop(name).get_columns():
@@ -115,7 +115,7 @@ def _table(
         elif column.dtype.is_numeric() or column.dtype == pl.Boolean:
             inputs.append(column.cast(pl.Float64))
         else:
-            dropped.append(f"{column.name!r} ({_kind(column)})")
+            dropped.append(f"{column.name!r} ({kind_of(column)})")
     if not inputs:
         raise ValueError(f"{where} has no column of numbers besides the target {name!r}.")
     if dropped:
@@ -127,7 +127,7 @@ def _table(
     return Table(X, y, names, name, classes)
 
 
-def _target(columns: list[str], target: str | int | None, where: str) -> str:
+def find_column(what: str, columns: list[str], target: str | int | None, where: str) -> str:
     """The column meant by a name, by an index (negative ones count from the end), or by nothing (the last)."""
     if target is None:
         return columns[-1]
@@ -137,13 +137,13 @@ def _target(columns: list[str], target: str | int | None, where: str) -> str:
         if not re.fullmatch(r"-?\d+", target):
             near = difflib.get_close_matches(target, columns, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"its columns are {_some(columns)}."
-            raise ArgumentError("target", f"must be a column of {where}, which has none called {target!r}: {hint}")
+            raise ArgumentError(what, f"must be a column of {where}, which has none called {target!r}: {hint}")
         target = int(target)  # from a command line all comes as text
     if isinstance(target, bool) or not isinstance(target, (int, np.integer)):
-        raise ArgumentError("target", f"must be the name or the index of a column, got {_validate.shown(target)}.")
+        raise ArgumentError(what, f"must be the name or the index of a column, got {_validate.shown(target)}.")
     if not -len(columns) <= target < len(columns):
         raise ArgumentError(
-            "target", f"must be an index below {len(columns)}, the number of columns of {where}; got {target}."
+            what, f"must be an index below {len(columns)}, the number of columns of {where}; got {target}."
         )
     return columns[int(target)]
 
@@ -162,8 +162,8 @@ def _label(column: pl.Series, name: str, where: str, nominal: bool) -> tuple[Arr
         column = column.cast(pl.String).str.strip_suffix(".0") if column.dtype.is_numeric() else column
     else:
         words = []
-    if len(words) != 2 or _kind(column) == "dates":
-        found = _kind(column)
+    if len(words) != 2 or kind_of(column) == "dates":
+        found = kind_of(column)
         if words and found == "text":
             found = f"{len(words)} different words" if len(words) > 1 else "one word"
             found += f" ({_some(words)})"
@@ -198,7 +198,8 @@ def _present(X: Array, y: Array, names: tuple[str, ...], missing: str, where: st
     )
 
 
-def _kind(column: pl.Series) -> str:
+def kind_of(column: pl.Series) -> str:
+    """What a column holds, in a word: dates, text, or the name of its type."""
     if column.dtype.is_temporal():
         return "dates"
     if column.dtype != pl.String:

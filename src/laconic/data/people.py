@@ -1,0 +1,166 @@
+"""A person's file as it is: words, dates, numbers and holes; and what was made of each column, in words.
+
+``own.read`` takes numbers only and refuses the rest. Here categories become columns of 0 and 1, dates become numbers, a
+column that only numbers the rows is left out, and holes stay holes: inputs are filled later, in the order in which rows
+come, and rows without a label are for prediction only.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from laconic._validate import Array
+from laconic.data import own
+
+_MOST_LEVELS = 50  # words of a column that become columns; one of more tells rows apart, and little else
+_NUMBERING = re.compile(r"(row|record|sample|index|idx|no|nr|id|uuid|guid|key)|.*[_ ](id|uuid|index)|unnamed.*", re.I)
+_DAY = 86_400_000_000  # microseconds
+_FORMATS = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%d", "%d/%m/%Y", "%d.%m.%Y", "%Y/%m/%d")
+
+
+class OpenTable(NamedTuple):
+    """Inputs, NaN where a cell is missing; labels, as numbers or words; and what was done, in words.
+
+    Attributes
+    ----------
+    X : array (n, d)
+    y : array (n,)
+        Numbers with NaN, or words with None, where there is no label.
+    names : tuple of str
+    target : str
+    agents : array (n,) or None
+        Whom each row belongs to.
+    notes : tuple of str
+    """
+
+    X: Array
+    y: Array
+    names: tuple[str, ...]
+    target: str
+    agents: Array | None
+    notes: tuple[str, ...]
+
+
+def read_open(
+    path: Path, target: str | int | None = None, *, encode: bool = True, agent_column: str | int | None = None
+) -> OpenTable:
+    """Read a file; ``encode`` makes columns of categories, ``agent_column`` says whom a row belongs to."""
+    frame, nominal, _ = own.read_frame(path)
+    where, notes = path.name, []
+    if frame.height == 0 or frame.width < 2:
+        raise ValueError(f"{where} must have rows, and at least two columns, inputs and a target.")
+    name = own.find_column("target", frame.columns, target, where)
+    agents = None
+    if agent_column is not None:
+        owner = own.find_column("agent_column", frame.columns, agent_column, where)
+        if owner == name:
+            raise ValueError(f"the agents of {where} and its target must be two columns, got {name!r} for both.")
+        agents = frame[owner].cast(pl.String).fill_null("?").to_numpy()
+        frame = frame.drop(owner)
+    y = _labels(frame[name], name in nominal)
+    columns: dict[str, Array] = {}
+    for column in frame.drop(name).get_columns():
+        made, said = _input(column, column.name in nominal, encode)
+        columns |= made
+        notes += [said] if said else []
+    if not columns:
+        raise ValueError(f"{where} has no column besides the target {name!r} that could be learned from.")
+    X = np.column_stack(list(columns.values()))
+    X[~np.isfinite(X)] = np.nan
+    holes = int(np.isnan(X).sum())
+    if holes:
+        notes.append(f"{holes} missing inputs are filled by the mean of what came before")
+    absent = int((np.isnan(y) if y.dtype.kind == "f" else np.array([one is None for one in y])).sum())
+    if absent == len(y):
+        raise ValueError(f"target {name!r} of {where} has no values at all.")
+    if absent:
+        notes.append(f"{absent} rows without {name!r} are predicted and not learned from")
+    return OpenTable(X, y, tuple(columns), name, agents, tuple(notes))
+
+
+def _labels(column: pl.Series, nominal: bool) -> Array:
+    if column.dtype.is_numeric() and not nominal:
+        numbers = column.cast(pl.Float64).to_numpy().astype(np.float64)
+        return np.where(np.isfinite(numbers), numbers, np.nan)
+    words = column.cast(pl.String)
+    words = words.str.strip_suffix(".0") if column.dtype.is_numeric() else words
+    return np.array(words.to_list(), dtype=object)
+
+
+def _input(column: pl.Series, nominal: bool, encode: bool) -> tuple[dict[str, Array], str]:
+    """The columns of numbers that a column becomes, and what is to be said of it."""
+    name, present = column.name, column.drop_nulls()
+    if not len(present):
+        return {}, f"{name!r} is empty and left out"
+    if _numbers_rows(column):
+        return {}, f"{name!r} only numbers the rows and is left out"
+    if column.dtype.is_temporal():
+        return {name: _days(column)}, f"{name!r} holds dates: days since 1970"
+    if (column.dtype.is_numeric() or column.dtype == pl.Boolean) and not nominal:
+        return {name: column.cast(pl.Float64).to_numpy().astype(np.float64)}, ""
+    if own.kind_of(column) == "dates":
+        dates = _dates(column)
+        if dates is not None:
+            return {name: _days(dates)}, f"{name!r} holds dates: days since 1970"
+    if not encode:
+        return {}, f"{name!r} holds words and is left out"
+    words = column.cast(pl.String)
+    levels = words.drop_nulls().unique().sort().to_list()
+    if len(levels) > _MOST_LEVELS:
+        return {}, f"{name!r} holds {len(levels)} different words, too many to learn from, and is left out"
+    if len(levels) == 1:
+        return {}, f"{name!r} is {levels[0]!r} everywhere and left out"
+    cells = np.array(words.fill_null("").to_list(), dtype=object)
+    kept = levels[1:] if len(levels) == 2 else levels
+    made = {f"{name}={level}": (cells == level).astype(np.float64) for level in kept}
+    return made, f"{name!r} is one of {len(levels)} words: {len(made)} column{'s' * (len(made) > 1)} of 0 and 1"
+
+
+def _numbers_rows(column: pl.Series) -> bool:
+    """Whether a column is called as one that numbers rows is, and holds no value twice."""
+    if not _NUMBERING.fullmatch(column.name.strip() or "unnamed") or column.null_count() or len(column) < 3:
+        return False
+    if column.n_unique() < len(column):
+        return False
+    whole = column.dtype.is_integer() or column.dtype == pl.String
+    return whole or (column.dtype.is_float() and bool((column == column.round()).all()))
+
+
+def _dates(column: pl.Series) -> pl.Series | None:
+    """Texts as dates, by the first form that fits them all."""
+    for form in _FORMATS:
+        read = column.str.to_datetime(form, strict=False)
+        if read.null_count() == column.null_count():
+            return read
+    return None
+
+
+def _days(column: pl.Series) -> Array:
+    if column.dtype == pl.Time:
+        return column.cast(pl.Int64).cast(pl.Float64).to_numpy().astype(np.float64) / (1000 * _DAY)
+    stamps = column.cast(pl.Datetime("us")).to_physical().cast(pl.Float64)
+    return stamps.to_numpy().astype(np.float64) / _DAY
+
+
+def fill_running(X: Array, prefix: int) -> Array:
+    """Holes of rounds (T, N, d) filled by the mean of all rounds before; in the first ``prefix`` by their own mean.
+
+    >>> import numpy as np
+    >>> fill_running(np.array([[[1.0]], [[3.0]], [[np.nan]], [[np.nan]]]), prefix=2).ravel()
+    array([1., 3., 2., 2.])
+    """
+    known = ~np.isnan(X)
+    if known.all():
+        return X
+    sums, counts = np.nansum(X, axis=1).cumsum(axis=0), known.sum(axis=1).cumsum(axis=0)
+    last = min(prefix, len(X)) - 1
+    sums[:last], counts[:last] = sums[last], counts[last]
+    means = sums / np.maximum(counts, 1)
+    before = np.concatenate([means[:1], means[:-1]])
+    before[: last + 1] = means[last]
+    return np.where(known, X, before[:, None, :])
