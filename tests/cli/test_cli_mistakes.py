@@ -26,10 +26,23 @@ def files(tmp_path):
         ("run air_quality", "Did you mean 'air-quality'?"),
         ("run missing.csv", "there is no file 'missing.csv'"),
         ("run flats.csv --target rennt", "--target must be a column of flats.csv.* did you mean 'rent'?"),
-        ("run text.csv", "must be numbers or two classes, but it holds 3 different words"),
+        ("run text.csv --rho 1", "must be numbers or two classes, but it holds 3 different words"),
         ("run empty.csv", "empty.csv is empty."),
         ("run header.csv", "has a header and no rows"),
-        ("run holes.csv", "add --missing drop"),
+        ("run holes.csv --bits 3", "add --missing drop"),
+        ("run holes.csv --missing refuse", "1 row with missing inputs: leave out --missing, or add --missing drop"),
+        ("run flats.csv --task classes", "'rent' takes 300 values in 300 rows: no classes"),
+        ("run text.csv --task numbers", "--task numbers needs a target of numbers, and 'city' holds words"),
+        ("run text.csv --task number", "--task must be one of numbers, classes; got 'number'. Did you mean 'numbers'?"),
+        ("run flats.csv --encode hot", "--encode must be one of one-hot, off; got 'hot'"),
+        ("run flats.csv --budget none", "--budget must be one of usual, frugal, silent; got 'none'"),
+        ("run flats.csv --agent-column d", "--agent-column must be a column of flats.csv"),
+        ("run flats.csv --agent-column rent", "its target must be two columns, got 'rent' for both"),
+        ("run words.csv --agent-column street --agents 3", "--agents 3 contradicts --agent-column, which names 7"),
+        ("run synthetic --agent-column x", "--agent-column is for files of your own"),
+        ("run flats.csv --agents 300", "300 agents with one row each, or no label .* leave nothing to predict"),
+        ("run flats.csv --rho 1 --task numbers", "--task is for what is chosen and --rho for what is told"),
+        ("run words.csv --learner odkla --agent-column street", "--agent-column is for what is chosen and --learner"),
         ("run constant.csv", "the target 'y' is 2 in every row: there is nothing to learn"),
         ("run synthetic --target y", "--target is for files of your own"),
         ("run flats.csv --rows 9999", "--rows must be at most 300"),
@@ -103,7 +116,7 @@ def test_steps_that_diverge_are_named(capsys, words, said):
 
 
 def test_missing_rows_are_dropped_when_asked_for(files, capsys):
-    screen, err = run(capsys, "run", "holes.csv", "--missing", "drop")
+    screen, err = run(capsys, "run", "holes.csv", "--missing", "drop", "--learner", "odkla")
     assert "3 rows" in screen and err == "laconic: holes.csv: dropped 1 of 4 rows with missing or infinite cells.\n"
 
 

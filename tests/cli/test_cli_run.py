@@ -109,7 +109,7 @@ def test_run_json_is_enough_to_do_it_again(files, capsys, options):
 
 
 def test_the_median_distance_is_the_usual_bandwidth(files, capsys):
-    screen, _ = run(capsys, "run", "flats.csv")
+    screen, _ = run(capsys, "run", "flats.csv", "--learner", "qc-odkla")
     X = data.scale(data.load(files / "flats.csv").X, "column")
     distances = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2))[np.triu_indices(300, 1)]
     assert f"bandwidth {np.median(distances):.3g} (the median distance of two inputs)" in " ".join(screen.split())
@@ -118,7 +118,7 @@ def test_the_median_distance_is_the_usual_bandwidth(files, capsys):
 def test_inputs_that_are_mostly_equal_still_have_a_bandwidth(tmp_path, capsys):
     rows = [f"{0 if k % 9 else 1},{k % 4}" for k in range(200)]
     (tmp_path / "equal.csv").write_text("a,y\n" + "\n".join(rows))
-    assert "bandwidth 1 (" in run(capsys, "run", "equal.csv")[0]
+    assert "bandwidth 1 (" in run(capsys, "run", "equal.csv", "--learner", "odkla")[0]
 
 
 def test_two_words_are_classes_and_are_scored_by_errors(files, capsys):
@@ -144,19 +144,19 @@ def test_two_numbers_are_classes_when_asked_for(files, capsys):
     trace = lc.Trace.load("out/trace.npz")
     assert set(np.unique(trace.labels)) == {-1.0, 1.0}
     assert json.loads(Path("out/run.json").read_text())["result"]["error_rate"] == trace.error_rate()[-1]
-    screen, err = run(capsys, "run", "signs.csv")
+    screen, err = run(capsys, "run", "signs.csv", "--loss", "squared")
     assert "mse" in screen
     assert err == "laconic: 'hit' has only the values 0 and 1; --loss logistic would predict classes.\n"
 
 
 def test_progress_is_shown_when_asked_for(files, capsys):
-    err = run(capsys, "run", "flats.csv", "--progress")[1]
+    err = run(capsys, "run", "flats.csv", "--progress", "--bits", 3)[1]
     assert "QC-ODKLA: 100%" in err and "60.0/60.0" in err
 
 
 def test_silence_is_explained(files, capsys):
     assert "no model moved by 8.7" in run(capsys, "run", "flats.csv", "--alpha", 9)[0]
-    assert "there is nobody to hear it" in run(capsys, "run", "flats.csv", "--agents", 1)[0]
+    assert "there is nobody to hear it" in run(capsys, "run", "flats.csv", "--agents", 1, "--bits", 3)[0]
     screen, _ = run(capsys, "run", "flats.csv", "--learner", "local")
     assert "Local never speaks" in screen and "talking changed" not in screen
 

@@ -21,6 +21,7 @@ OPTIONS = {
     "how": "--partition",
     "name": "data",
     "name_or_path": "data",
+    "X_first": "data",
     "data_dir": "--data-dir",
     "bits_per_round": "--bits-per-round",
     "agent_column": "--agent-column",
@@ -177,8 +178,8 @@ def add_file_options(parser: Any) -> None:
         "--missing",
         type=one_of("refuse", "drop"),
         metavar="WHAT",
-        help="'drop' leaves out rows with missing cells, 'refuse' makes them an error (default, but with "
-        "--choose, which fills them)",
+        help="'drop' leaves out rows with missing cells, 'refuse' makes them an error (default of learners that are "
+        "named; of `run` otherwise: filled by the mean so far)",
     )
 
 

@@ -23,7 +23,7 @@ def write(folder: Path, result: Result, arguments: argparse.Namespace) -> tuple[
     trace.save(folder / "trace.npz")
     trace.model().save(folder / "model.npz")
     _draw(result, arguments.seed).savefig(folder / "picture.png", dpi=150)
-    (folder / "run.json").write_text(json.dumps(_about(result, arguments), indent=2, default=str) + "\n")
+    (folder / "run.json").write_text(as_json(result, arguments, indent=2) + "\n")
     if not len(result.trace.waves):
         return "trace.npz", "model.npz", "picture.png", "run.json"
     from matplotlib.figure import Figure
@@ -31,6 +31,11 @@ def write(folder: Path, result: Result, arguments: argparse.Namespace) -> tuple[
     figure = result.trace.plot_waves(Figure(figsize=(8.4, 4.6), layout="constrained"))
     figure.savefig(folder / "waves.png", dpi=150)
     return "trace.npz", "model.npz", "picture.png", "waves.png", "run.json"
+
+
+def as_json(result: Result, arguments: argparse.Namespace, indent: int | None = None) -> str:
+    """Every parameter, and what came of it, as one JSON object."""
+    return json.dumps(_about(result, arguments), indent=indent, default=str)
 
 
 def _told(result: Result) -> Trace:

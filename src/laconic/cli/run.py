@@ -12,14 +12,21 @@ from laconic.defaults import BUDGETS, TASKS
 from laconic.learners import QCODKLA
 
 _USUAL = learners.written(QCODKLA)
-#: Any of these, if given, has features and learner chosen.
-_CHOOSING = ("choose", "json", "task", "agent_column")
+#: Who gives one of these knows what is to be run; where none is given, features and learner are chosen.
+_NAMING = (
+    *("learner", "loss", "rho", "eta", "step", "regularization", "parameter", "bandwidth", "scale"),
+    *("alpha", "beta", "bits", "range", "rate", "bits_per_round", "burst", "coarseness"),
+)
+#: And these are for what is chosen.
+_CHOOSING = ("task", "encode", "agent_column", "budget")
 
 _ABOUT = """
-Run a learner at every agent of a network and print what it cost and brought:
-its error beside that of agents that never speak, and beside a constant guess.
-With --choose, features and learner are chosen, in words, for files as they are,
-and stand beside the mean, a linear model, agents alone and a centre.
+Learn a data set, each row by one agent of a network, and print what it brought
+and cost. Of a file as it is (words, dates, holes) nothing needs to be known:
+features and learner are chosen, with the reasons in words, and stand beside the
+mean, a linear model, agents alone and a centre.
+Who names a learner, a step, a bandwidth, a scale or a channel gets just that,
+on columns of numbers, beside the same agents without a word.
 Every prediction is made before its label is learned from."""
 
 _EXAMPLES = """
@@ -38,31 +45,30 @@ def add(commands: Commands) -> None:
         "run", help="run a learner on data", usage="laconic run [DATA] [option ...]", **describe(_ABOUT, _EXAMPLES)
     )
     add_stream_options(parser)
-    group = parser.add_argument_group("nothing to know: features and learner are chosen, for raw inputs")
+    group = parser.add_argument_group("nothing to know", "features and learner are chosen unless options name them")
     group.add_argument(
         "--task", type=one_of(*TASKS), metavar="WHAT", help="numbers or classes (default: as labels tell)"
     )
-    group.add_argument("--choose", action="store_true", help="choose, say why, and compare; so does each option here")
-    group.add_argument("--json", action="store_true", help="print the result as one JSON object")
     group.add_argument(
         "--encode",
         type=one_of("one-hot", "off"),
-        default="one-hot",
         metavar="HOW",
-        help="words as columns of 0 and 1, a column a word (default), or 'off': left out",
+        help="words one-hot, as columns of 0 and 1 (default), or 'off': left out",
     )
-    group.add_argument("--agent-column", metavar="COL", help="the column that says whom a row belongs to")
     group.add_argument(
-        "--budget", type=one_of(*BUDGETS), default="usual", metavar="WHAT", help=f"what is sent: {in_words(BUDGETS)}"
+        "--agent-column", metavar="COL", help="whom a row belongs to: one agent for each value, as many rows as it has"
+    )
+    group.add_argument(
+        "--budget", type=one_of(*BUDGETS), metavar="WHAT", help=f"what is sent: {in_words(BUDGETS)} (default: usual)"
     )
     group = parser.add_argument_group("learner")
     known = [learners.written(learner) for learner in learners.every()]
     group.add_argument(
         "--learner",
         type=_learner,
-        default=_USUAL,
         metavar="NAME",
-        help=f"{', '.join(known)}, or one of your own as PACKAGE.MODULE:CLASS (default: {_USUAL})",
+        help=f"{', '.join(known)}, or one of your own as PACKAGE.MODULE:CLASS (default: chosen; "
+        f"{_USUAL} where its steps or channel are given)",
     )
     group.add_argument(
         "--loss",
@@ -110,24 +116,36 @@ def add(commands: Commands) -> None:
     )
     group = parser.add_argument_group("output")
     group.add_argument("--seed", type=whole, default=0, metavar="S", help="decides shuffle, frequencies and graph (0)")
-    group.add_argument("--out", metavar="DIR", help="leave trace.npz, its pictures and run.json there")
+    group.add_argument("--json", action="store_true", help="print the result as one JSON object")
+    group.add_argument("--out", metavar="DIR", help="leave trace, model, pictures and run.json there")
     group.add_argument("--progress", action="store_true", help="show a progress bar")
     parser.set_defaults(command=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the learner and its silent twin, and print what that brought."""
-    import dataclasses
-
-    if any(getattr(arguments, name) for name in _CHOOSING):
+    """Learn as is chosen or as is told, and print what that brought."""
+    named = [name for name in _NAMING if getattr(arguments, name) is not None]
+    if not named:
         from laconic.cli.untuned import run_untuned
 
         return run_untuned(arguments, _folder(arguments.out))
+    stray = next((name for name in _CHOOSING if getattr(arguments, name) is not None), None)
+    if stray is not None:
+        one, other = (f"--{name.replace('_', '-')}" for name in (stray, named[0]))
+        raise ValueError(f"{one} is for what is chosen and {other} for what is told: leave one of them out.")
+    arguments.learner = arguments.learner or _USUAL
+    return run_named(arguments)
+
+
+def run_named(arguments: argparse.Namespace) -> int:
+    """Run the learner and its silent twin, and print what that brought."""
+    import dataclasses
+
     from laconic.cli.inputs import prepare
     from laconic.cli.learners import local_twin, make_learner
-    from laconic.cli.records import write
+    from laconic.cli.records import as_json, write
     from laconic.cli.results import Result
-    from laconic.cli.words import note_of_compiling
+    from laconic.cli.words import note, note_of_compiling
     from laconic.engine import simulate, sweep
 
     source = prepare(arguments, arguments.loss)
@@ -146,9 +164,13 @@ def run(arguments: argparse.Namespace) -> int:
         trace, collective_square=together.collective_square, collective_loss=together.collective_loss
     )
     result = Result(source, learner, stream, trace, twin, both["local"])
-    print(result)
+    print(as_json(result, arguments) if arguments.json else result)
     if folder is not None:
-        print(f"\nwritten to {folder}: {', '.join(write(folder, result, arguments))}")
+        written = f"written to {folder}: {', '.join(write(folder, result, arguments))}"
+        if arguments.json:
+            note(f"{written}.")
+        else:
+            print(f"\n{written}")
     return 0
 
 

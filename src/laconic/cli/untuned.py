@@ -1,4 +1,4 @@
-"""``laconic run --choose``: what is chosen, what came of it, and what else could have been done."""
+"""``laconic run`` where no learner is named: what is chosen, what came of it, and what else could have been done."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ import numpy as np
 
 from laconic import data
 from laconic._validate import Array
+from laconic._version import __version__
 from laconic.cli.inputs import n_agents_of
 from laconic.cli.networks import make_network
 from laconic.cli.words import count, facts, note, note_of_compiling, number, paragraph, plural, table
+from laconic.data.partitions import rows_of
 from laconic.data.people import OpenTable, fill_running
 from laconic.defaults import PREFIX, recognise
-from laconic.defaults.labels import CLASSES, Labels
+from laconic.defaults.labels import CLASSES
 from laconic.defaults.untuned import Scores, Untuned, learn_untuned
 from laconic.estimators.dealing import by_owner
+from laconic.experiments.settings import SETTINGS
 from laconic.network import Network
 
 _AGENTS = 5
@@ -31,8 +34,9 @@ _NAMES = {
 
 
 class Rounds(NamedTuple):
-    """A table dealt to agents."""
+    """A table dealt to agents: ``rows`` (T, N) says which row each learns in each round, -1 where it has none."""
 
+    rows: Array
     X: Array
     y: Array
     network: Network
@@ -60,21 +64,22 @@ def run_untuned(arguments: argparse.Namespace, folder: Path | None) -> int:
             rounds.y,
             rounds.network,
             task=rounds.task,
-            budget=arguments.budget,
+            budget=arguments.budget or "usual",
             n_frequencies=arguments.frequencies,
             seed=arguments.seed,
+            present=rounds.rows >= 0,
+            progress=arguments.progress,
         )
-        found = numbers(read, run)
-    name = Path(str(arguments.data)).name
-    found = {"data": {"name": name, "rows": len(read.y), "inputs": list(read.names), "target": read.target}, **found}
-    if arguments.json:
-        print(json.dumps(found))
-    else:
-        print(_screen(name, read, rounds, run, found))
+        found = numbers(arguments, read, rounds, run)
+    print(json.dumps(found) if arguments.json else _screen(read, rounds, run, found))
     if folder is not None:
-        run.traces[0].save(folder / "trace.npz")
-        (folder / "run.json").write_text(json.dumps(found, indent=2) + "\n")
-        note(f"written to {folder}: trace.npz, run.json.")
+        from laconic.cli.untuned_files import write
+
+        written = f"written to {folder}: {', '.join(write(folder, read, rounds.rows, run, found))}"
+        if arguments.json:
+            note(f"{written}.")
+        else:
+            print(f"\n{written}")
     return 0
 
 
@@ -85,58 +90,101 @@ def _without_holes(read: OpenTable, missing: str) -> OpenTable:
     if missing == "refuse":
         bad = plural(int((~good).sum()), "row")
         raise ValueError(f"{bad} with missing inputs: leave out --missing, or add --missing drop.")
+    if not good.any():
+        raise ValueError("every row has a missing input: leave out --missing drop, and they are filled.")
     owners = None if read.agents is None else read.agents[good]
-    return read._replace(X=read.X[good], y=read.y[good], agents=owners)
+    notes = tuple(said for said in read.notes if "missing input" not in said)
+    notes = (*notes, f"{plural(int((~good).sum()), 'row')} with missing inputs left out")
+    return read._replace(X=read.X[good], y=read.y[good], agents=owners, notes=notes)
 
 
 def deal(arguments: argparse.Namespace, read: OpenTable) -> Rounds:
     """Rows to agents: as a column says, or as ``--partition`` does; labels as they are, inputs without holes."""
-    task, said = _task(arguments.task, read)
-    index = np.arange(len(read.y))
+    task, y, said = _labels(arguments.task, read)
     if read.agents is not None:
         names, owners = np.unique(read.agents, return_inverse=True)
-        if arguments.agents not in (None, len(names)):
-            raise ValueError(f"--agents {arguments.agents} contradicts --agent-column, which names {len(names)}.")
-        rows = by_owner(owners, len(names)).rows
         n_agents = len(names)
+        if arguments.agents not in (None, n_agents):
+            raise ValueError(f"--agents {arguments.agents} contradicts --agent-column, which names {n_agents}.")
+        network = make_network(arguments.network, n_agents, arguments.seed)
+        if set(network.names) == set(names):  # a graph whose agents have these very names
+            owners = np.array([network.names.index(name) for name in names])[owners]
+        else:
+            network = Network(n_agents, network.edges, names.tolist())
+        rows = by_owner(owners, n_agents).rows
         said = (*said, f"{plural(n_agents, 'agent')} ({', '.join(map(str, names[:6]))}{', ...' * (n_agents > 6)})")
     else:
-        n_agents = n_agents_of(arguments, min(_AGENTS, len(index)))
-        key = read.y
-        if key.dtype.kind != "f":
-            key = np.unique(key.astype(str), return_inverse=True)[1].astype(np.float64)
-        stamped = np.column_stack([np.nan_to_num(read.X), index])
-        # The rows' own numbers travel as one more input; where an agent has no row left, the label is missing.
-        X, y = data.partition(stamped, np.nan_to_num(key), n_agents, arguments.partition, arguments.seed)
-        rows = np.where(np.isnan(y), -1, X[..., -1]).astype(int)
+        usual = SETTINGS[arguments.data].n_agents if arguments.data in SETTINGS else _AGENTS
+        # Each is to have rows enough to choose by.
+        n_agents = n_agents_of(arguments, max(1, min(usual, len(y) // PREFIX)))
+        network = make_network(arguments.network, n_agents, arguments.seed)
+        key = y if y.dtype.kind == "f" else np.unique([str(one) for one in y], return_inverse=True)[1].astype(float)
+        rows = rows_of(np.nan_to_num(read.X), np.nan_to_num(key), n_agents, arguments.partition, arguments.seed)
     taken = np.maximum(rows, 0)
-    X = fill_running(read.X[taken], PREFIX)
-    y = read.y[taken].copy()
+    X, y = read.X[taken], y[taken].copy()
+    X[rows < 0] = np.nan
     y[rows < 0] = np.nan if y.dtype.kind == "f" else None
-    network = make_network(arguments.network, n_agents, arguments.seed)
-    return Rounds(X, y, network, task, (*read.notes, *said))
+    if not _labelled(y)[1:].any():
+        raise ValueError(
+            f"there are too few rows: {plural(n_agents, 'agent')} with one row each, or no label but in the first, "
+            "leave nothing to predict."
+        )
+    return Rounds(rows, fill_running(X, PREFIX), y, network, task, (*read.notes, *said))
 
 
-def _task(given: str | None, read: OpenTable) -> tuple[str, tuple[str, ...]]:
-    """What labels are, and a word on it where it was not plain."""
-    if given is not None:
-        if given != CLASSES and read.y.dtype.kind != "f":
-            raise ValueError(f"--task numbers needs a target of numbers, and {read.target!r} holds words.")
-        return given, ()
-    task = recognise(read.y)
-    if task == CLASSES:
-        found = Labels.measure(read.y, CLASSES).classes
-        if read.y.dtype.kind == "f":
-            return task, (f"{read.target!r} takes {len(found)} whole values and is taken for classes (--task numbers)",)
-    elif len(np.unique(read.y[np.isfinite(read.y)])) < 2:
-        raise ValueError(f"the target {read.target!r} is the same in every row: there is nothing to learn.")
-    return task, ()
+def _labels(given: str | None, read: OpenTable) -> tuple[str, Array, tuple[str, ...]]:
+    """What labels are, the labels, and a word on them where it was not plain."""
+    y, target = read.y, read.target
+    words = y.dtype.kind != "f"
+    if given not in (None, CLASSES) and words:
+        raise ValueError(f"--task numbers needs a target of numbers, and {target!r} holds words.")
+    known = y[_labelled(y)]
+    found = len(np.unique(known))
+    if found < 2:
+        same = known[0] if words else f"{known[0]:g}"
+        raise ValueError(f"the target {target!r} is {same} in every row: there is nothing to learn.")
+    task = given or recognise(y)
+    if task != CLASSES:
+        return task, y, ()
+    if found > max(2, len(known) // 2):
+        raise ValueError(f"the target {target!r} takes {found} values in {plural(len(known), 'row')}: no classes.")
+    if words:
+        return task, y, ()
+    whole = [None if np.isnan(one) else int(one) if one.is_integer() else one for one in y.tolist()]
+    said = () if given else (f"{target!r} takes {found} whole values and is taken for classes (else --task numbers)",)
+    return task, np.array(whole, dtype=object), said
 
 
-def numbers(read: OpenTable, run: Untuned) -> dict[str, Any]:
-    """The result as plain numbers."""
+def _labelled(y: Array) -> Array:
+    if y.dtype.kind == "f":
+        return np.asarray(~np.isnan(y))
+    return np.array([one is not None for one in y.ravel()], dtype=bool).reshape(y.shape)
+
+
+def numbers(arguments: argparse.Namespace, read: OpenTable, rounds: Rounds, run: Untuned) -> dict[str, Any]:
+    """The result as plain numbers: what ``--json`` prints."""
+    choice, network = run.choice, rounds.network
     return {
-        "chosen": list(run.choice.why),
+        "laconic": __version__,
+        "data": {
+            "name": Path(str(arguments.data)).name,
+            "rows": len(read.y),
+            "inputs": list(read.names),
+            "target": read.target,
+            "made_of_it": list(rounds.notes),
+        },
+        "agents": network.n_agents,
+        "rounds": len(rounds.rows),
+        "network": Path(arguments.network).name,
+        "edges": network.edges.tolist(),
+        "partition": "agent-column" if read.agents is not None else arguments.partition,
+        "seed": arguments.seed,
+        "chosen": {
+            "task": choice.task,
+            "learner": choice.learner.name,
+            "features": choice.features.n_features,
+            "why": list(choice.why),
+        },
         **run.scores.summary(),
         "global_mse": run.global_mse,
         "bits": run.bits,
@@ -146,13 +194,13 @@ def numbers(read: OpenTable, run: Untuned) -> dict[str, Any]:
     }
 
 
-def _screen(name: str, read: OpenTable, rounds: Rounds, run: Untuned, found: dict[str, Any]) -> str:
-    network = rounds.network
-    who = f"{plural(network.n_agents, 'agent')}, {plural(len(network.edges), 'link')}; {plural(len(rounds.y), 'round')}"
+def _screen(read: OpenTable, rounds: Rounds, run: Untuned, found: dict[str, Any]) -> str:
+    network, name = rounds.network, found["data"]["name"]
+    who = f"{plural(network.n_agents, 'agent')}, {plural(len(network.edges), 'link')} ({found['network']})"
     about = [
         ("data", f"{name}: {plural(len(read.y), 'row')}, {plural(len(read.names), 'input')}, target {read.target}"),
-        ("agents", who),
-        *((("made of it", "; ".join(rounds.notes) + "."),) if rounds.notes else ()),
+        ("agents", f"{who}; {plural(len(rounds.y), 'round')}"),
+        *(("made of it" if not k else "", f"{said}.") for k, said in enumerate(rounds.notes)),
         *(("chosen" if not k else "", line) for k, line in enumerate(run.choice.why)),
     ]
     classes = run.scores.classes
@@ -160,7 +208,7 @@ def _screen(name: str, read: OpenTable, rounds: Rounds, run: Untuned, found: dic
     lines = [head, _line("each agent's own predictions", run.scores, classes)]
     lines += [_line(_NAMES[key], scores, classes) for key, scores in run.baselines.items()]
     ending = [
-        f"Every model on everybody's rows: mse {number(found['global_mse'])}.",
+        f"Every agent's model on everybody's rows: mse {number(found['global_mse'])}.",
         f"{plural(found['messages'], 'message')}, {count(found['bits'])} bits in all, "
         f"{count(found['bits'] / network.n_agents)} an agent. It took {found['seconds']:.3g} seconds.",
         "Every prediction was made before its label was seen; the first round, in which nobody knows anything, is not "

@@ -118,7 +118,9 @@ def load_open(
     table = people.read_open(_own_path(name_or_path, data_dir), target, encode=encode, agent_column=agent_column)
     if n_rows is None:
         return table
-    stop = min(_validate.integer("n_rows", n_rows, least=1), len(table.y))
+    stop = _validate.integer("n_rows", n_rows, least=1)
+    if stop > len(table.y):
+        raise ArgumentError("n_rows", f"must be at most {len(table.y)}, the number of rows; got {stop}.")
     owners = None if table.agents is None else table.agents[:stop]
     return table._replace(X=table.X[:stop], y=table.y[:stop], agents=owners)
 

@@ -65,6 +65,13 @@ def partition(
     """
     inputs = _validate.real_array("X", X, "(n, d)", ndim=2)
     labels = _validate.real_array("y", y, "(n,)", ndim=1)
+    return _gather(inputs, labels, rows_of(inputs, labels, n_agents, how, seed, concentration))
+
+
+def rows_of(
+    inputs: Array, labels: Array, n_agents: int, how: str = "shuffled", seed: int = 0, concentration: float = 1.0
+) -> Array:
+    """Which row ``partition`` gives to each agent in each round, (T, N); -1 where there is none."""
     if len(labels) != len(inputs):
         raise ValueError(f"y must have a label for each of the {len(inputs)} rows of X, got {len(labels)}.")
     n_agents = _validate.integer("n_agents", n_agents, least=1)
@@ -72,8 +79,7 @@ def partition(
         raise ArgumentError("n_agents", f"must be at most {len(inputs)}, the number of rows of X; got {n_agents}.")
     random = np.random.default_rng(_validate.integer("seed", seed, least=0))
     concentration = _validate.number("concentration", concentration, above=0)
-    rows = _deal(inputs, labels, n_agents, how, random, concentration)
-    return _gather(inputs, labels, rows)
+    return _deal(inputs, labels, n_agents, how, random, concentration)
 
 
 def _deal(X: Array, y: Array, n_agents: int, how: str, random: np.random.Generator, concentration: float) -> Array:

@@ -50,10 +50,12 @@ def read_open(
     path: Path, target: str | int | None = None, *, encode: bool = True, agent_column: str | int | None = None
 ) -> OpenTable:
     """Read a file; ``encode`` makes columns of categories, ``agent_column`` says whom a row belongs to."""
-    frame, nominal, _ = own.read_frame(path)
-    where, notes = path.name, []
-    if frame.height == 0 or frame.width < 2:
-        raise ValueError(f"{where} must have rows, and at least two columns, inputs and a target.")
+    frame, nominal, short = own.read_frame(path)
+    where, notes = path.name, [f"{short}: the rest counts as missing"] if short else []
+    if frame.height < 2:
+        raise ValueError(f"{where} has {'only one row' if frame.height else 'a header and no rows'}.")
+    if frame.width < 2:
+        raise ValueError(f"{where} must have at least two columns, inputs and a target; only one was found.")
     name = own.find_column("target", frame.columns, target, where)
     agents = None
     if agent_column is not None:

@@ -73,8 +73,9 @@ class Scores:
     def _scored(self, late: bool) -> Array:
         scored = ~np.isnan(self.truth[..., 0])
         scored[:1] = False
-        if late:
-            scored[: len(scored) - max(1, len(scored) // _LATE)] = False
+        if late:  # streams may end early, so it is the last tenth of what is scored that counts
+            rows = scored.sum(axis=1).cumsum()
+            scored[rows <= rows[-1] - max(1, rows[-1] // _LATE)] = False
         return scored
 
 
@@ -92,6 +93,8 @@ class Untuned:
     traces : tuple of Trace
         One for all models, or one for each.
     seconds : float
+    present : bool array (T, N)
+        Where there is a row.
     """
 
     choice: Choice
@@ -100,6 +103,7 @@ class Untuned:
     scores: Scores
     traces: tuple[Trace, ...]
     seconds: float
+    present: Array
 
     @property
     def bits(self) -> int:
@@ -120,7 +124,7 @@ class Untuned:
     def baselines(self) -> dict[str, Scores]:
         """The mean so far, a linear model over all rows so far, agents that never speak, and a centre that has all."""
         truth = self.scores.truth
-        found = {"mean": running_mean(truth, together=True), "linear": online_linear(self.X, truth)}
+        found = {"mean": running_mean(truth, together=True), "linear": online_linear(self.X, truth, self.present)}
         alone = self.choice.learner.alone(len(truth))
         if alone is not None:
             found["local"] = _predictions(_simulate(self.choice, alone, self.network, self.X, truth), truth)
@@ -142,10 +146,13 @@ def learn_untuned(
     budget: str = "usual",
     n_frequencies: int = 50,
     seed: int = 0,
+    present: Array | None = None,
+    progress: bool = False,
 ) -> Untuned:
     """Learn the stream ``X`` (T, N, d), ``y`` (T, N) with nothing said: raw inputs, raw labels, NaN where missing.
 
-    What labels are, and which classes there are, is the only thing that all of ``y`` is asked for.
+    What labels are, and which classes there are, is the only thing that all of ``y`` is asked for. ``present`` (T, N)
+    says where there is a row at all, of streams of unequal length: elsewhere inputs are not looked at.
 
     Examples
     --------
@@ -160,23 +167,33 @@ def learn_untuned(
     task = task or recognise(y)
     if task == CLASSES and classes is None:
         classes = Labels.measure(y, task).classes
+    present = np.ones(y.shape, dtype=bool) if present is None else present
+    first = present[:PREFIX]
     choice = choose(
-        X[:PREFIX], y[:PREFIX], task=task, classes=classes, budget=budget, n_frequencies=n_frequencies, seed=seed
+        X[:PREFIX][first],
+        y[:PREFIX][first],
+        task=task,
+        classes=classes,
+        budget=budget,
+        n_frequencies=n_frequencies,
+        seed=seed,
     )
     started = time.perf_counter()
     encoded = choice.labels.encode(y)
     truth = encoded[..., None] if encoded.ndim == 2 else encoded
-    traces = _simulate(choice, choice.learner, network, X, truth)
+    traces = _simulate(choice, choice.learner, network, X, truth, progress)
     seconds = time.perf_counter() - started
-    return Untuned(choice, network, X, Scores(choice, _predictions(traces, truth), truth), tuple(traces), seconds)
+    scores = Scores(choice, _predictions(traces, truth), truth)
+    return Untuned(choice, network, X, scores, tuple(traces), seconds, present)
 
 
-def _simulate(choice: Choice, learner: Learner, network: Network, X: Array, truth: Array) -> list[Trace]:
+def _simulate(
+    choice: Choice, learner: Learner, network: Network, X: Array, truth: Array, progress: bool = False
+) -> list[Trace]:
     """One run for all models, or one for each, over the same features."""
-    if learner.outputs > 1:
-        return [simulate(learner, choice.features, network, X, truth, collective=True)]
-    columns = (np.ascontiguousarray(truth[..., k]) for k in range(truth.shape[-1]))
-    return [simulate(learner, choice.features, network, X, column, collective=True) for column in columns]
+    columns = [truth] if learner.outputs > 1 else [np.ascontiguousarray(part) for part in np.moveaxis(truth, -1, 0)]
+    about: dict[str, Any] = {"collective": True, "progress": progress}
+    return [simulate(learner, choice.features, network, X, column, **about) for column in columns]
 
 
 def _predictions(traces: list[Trace], truth: Array) -> Array:
@@ -199,9 +216,10 @@ def running_mean(truth: Array, together: bool = False) -> Array:
     return means
 
 
-def online_linear(X: Array, truth: Array) -> Array:
+def online_linear(X: Array, truth: Array, present: Array | None = None) -> Array:
     """Predictions of one linear model that learns all agents' rows, by recursive least squares, round by round."""
-    scaling = Scaling.measure(X[:PREFIX])
+    first = X[:PREFIX] if present is None else X[:PREFIX][present[:PREFIX]]
+    scaling = Scaling.measure(first)
     n_rounds, n_agents = X.shape[:2]
     inputs = np.concatenate([scaling.standard(X), np.ones((n_rounds, n_agents, 1))], axis=-1)
     size = inputs.shape[-1]
