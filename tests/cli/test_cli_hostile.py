@@ -3,6 +3,7 @@
 import json
 import math
 import random
+from pathlib import Path
 
 import pytest
 from cli_kit import fail, run, set_terminal
@@ -22,8 +23,7 @@ def rows(n, seed=0):
 
 
 def learned(capsys, text, *words, encoding="utf-8"):
-    with open("file.csv", "w", encoding=encoding, newline="") as file:
-        file.write(text)
+    Path("file.csv").write_bytes(text.encode(encoding))
     out, _ = run(capsys, "run", "file.csv", *words, "--json")
     return json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
 
