@@ -1,11 +1,12 @@
 """WaveRLS beside the best centralised least squares and the figures that its rule was measured to have.
 
-    python benchmarks/waves.py [cells] [sets] [graphs] [--seeds 0 1 2] [--only air]
+    python benchmarks/waves.py [cells] [sets] [graphs] [loss] [--seeds 0 1 2] [--only air]
 
-Three tables: ``cells``, the paper's protocol on four sets, dealt at random (iid), sorted by the label (y) or by the
+Four tables: ``cells``, the paper's protocol on four sets, dealt at random (iid), sorted by the label (y) or by the
 input of largest variance (x); ``sets``, four more that chose nothing; ``graphs``, deep and large networks of 1000
-rounds, rows drawn with replacement. An MSE is that of every agent's model on every agent's sample, x 1e-3; bits are
-kbit an agent. Data are looked for in LACONIC_DATA. Writes ``benchmarks/results/waves.json``.
+rounds, rows drawn with replacement; ``loss``, every message lost with a probability. An MSE is that of every agent's
+model on every agent's sample, x 1e-3 (``loss``: on its own); bits are kbit an agent. Data are looked for in
+LACONIC_DATA. Writes ``benchmarks/results/waves.json``.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import numpy as np
 import laconic as lc
 from laconic.experiments.settings import SETTINGS, Setting
 from laconic.experiments.streams import Stream, make_stream, scaled
+from laconic.testing.lossy import LossyWaves
 
 RIDGES = (0.004, 0.02, 0.05, 0.1)
 LEARNERS = {"WaveRLS": lc.WaveRLS(), "frugal": lc.WaveRLS.frugal()}
@@ -111,6 +113,18 @@ def measured(learner: lc.Learner, streams: list[Stream], engine: str) -> dict[st
     return {**means, "ratios": [row[2] for row in rows]}
 
 
+def lossy(streams: list[Stream], lost: float) -> tuple[list[float], float]:
+    """Own error over the best centralised's, a seed each, and kbit an agent, where messages are lost."""
+    ratios, kbit = [], []
+    for seed, stream in enumerate(streams):
+        run = LossyWaves(lc.WaveRLS().rule(), stream.network, stream.features, lost, seed)
+        for x, y in zip(stream.X, stream.y, strict=True):
+            run.round(x, y)
+        ratios.append(float(np.mean((np.array(run.predictions) - stream.y) ** 2)) / best_centralised(stream))
+        kbit.append(run.bits / stream.network.n_agents / 1e3)
+    return ratios, float(np.mean(kbit))
+
+
 def show(what: str, row: dict[str, Any], expected: str) -> None:
     ratios = " ".join(f"{ratio:.3f}" for ratio in row["ratios"])
     print(
@@ -122,7 +136,7 @@ def show(what: str, row: dict[str, Any], expected: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", default=["cells", "sets", "graphs"], help="which tables to make")
+    parser.add_argument("parts", nargs="*", default=["cells", "sets", "graphs", "loss"], help="which tables to make")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--engine", default="auto")
     parser.add_argument("--only", default="", help="lines whose name contains this")
@@ -156,6 +170,14 @@ def main() -> None:
                 continue
             streams = [drawn(name, deal, network_of(graph, seed), seed) for seed in given.seeds]
             line(f"{graph} {name} {deal}", lc.WaveRLS(), streams, f"ratio {ratio}, {kbit or '-'} / {busiest or '-'}")
+    if "loss" in given.parts:
+        for name in ("air-quality", "twitter"):
+            streams = [drawn(name, "iid", network_of("random 5", seed), seed) for seed in given.seeds]
+            for lost in (0.0, 0.05, 0.2):
+                ratios, kbit = lossy(streams, lost)
+                rows.append({"what": f"{name}, {lost:.0%} lost", "ratios": ratios, "kbit": kbit})
+                shown = " ".join(f"{ratio:.3f}" for ratio in ratios)
+                print(f"{name} iid, {lost:4.0%} lost   {kbit:6.1f} kbit   of the centre's: {shown}", flush=True)
     given.out.parent.mkdir(parents=True, exist_ok=True)
     given.out.write_text(json.dumps(rows, indent=1))
 

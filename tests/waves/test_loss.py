@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from waves_kit import Lossy, make_stream
+from waves_kit import make_stream
 
 import laconic as lc
+from laconic.testing.lossy import LossyWaves
 from laconic.waves import Rule
 
 NETWORK = lc.Network.random(9, p=0.3, seed=1)
@@ -12,7 +13,7 @@ NETWORK = lc.Network.random(9, p=0.3, seed=1)
 
 @pytest.mark.parametrize("lost", [0.05, 0.2, 0.5])
 def test_who_finished_the_same_wave_knows_the_same(lost, features):
-    run = Lossy(Rule(), NETWORK, features, lost)
+    run = LossyWaves(Rule(), NETWORK, features, lost)
     X, y = make_stream(250, 9)
     known, late = {}, 0
     for x, label in zip(X, y, strict=True):
@@ -36,7 +37,7 @@ def test_who_finished_the_same_wave_knows_the_same(lost, features):
 
 def test_an_acknowledgement_that_was_lost_leaves_both_ends_with_one_base(features):
     """The child builds on what it knows to be acknowledged, and its parent finds it in the one before its newest."""
-    run = Lossy(Rule(), lc.Network.path(3), features, 0.0)
+    run = LossyWaves(Rule(), lc.Network.path(3), features, 0.0)
     X, y = make_stream(60, 3)
     child = run.nodes[0]
     acknowledge, dropped = child.acknowledged, []
@@ -54,7 +55,7 @@ def test_loss_costs_little(lost, most, features):
     X, y = make_stream(400, 9)
     errors = {}
     for share in (0.0, lost):
-        run = Lossy(Rule(), NETWORK, features, share, seed=3)
+        run = LossyWaves(Rule(), NETWORK, features, share, seed=3)
         for x, label in zip(X, y, strict=True):
             run.round(x, label)
         errors[share] = np.mean((np.array(run.predictions) - y)[30:] ** 2)
