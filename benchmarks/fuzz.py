@@ -60,17 +60,17 @@ def main() -> int:
     columns: dict[str, Counter[str]] = {}
     rates: dict[str, float] = {}
     grown: dict[str, float] = {}
-    for title, fuzz, total in (
-        ("as they come", lambda k, count: fuzz_as_they_come(targets[k], spoiler, count), arguments.messages),
-        ("sealed again", lambda k, count: fuzz_sealed(targets[k], spoiler, count), arguments.messages // 10),
-        ("lies", lambda k, count: fuzz_hostile(scenes[k], liar, count), arguments.messages),
+    for title, fuzz, among, total in (
+        ("as they come", lambda target, n: fuzz_as_they_come(target, spoiler, n), targets, arguments.messages),
+        ("sealed again", lambda target, n: fuzz_sealed(target, spoiler, n), targets, arguments.messages // 10),
+        ("lies", lambda scene, n: fuzz_hostile(scene, liar, n), scenes, arguments.messages),
     ):
         columns[title] = Counter()
         start, done, before = time.perf_counter(), 0, None
         with tqdm(total=total, desc=title, unit=" messages", unit_scale=True) as bar:
             while done < total:
                 count = min(10_000, total - done)
-                columns[title] += fuzz(done // 10_000 % len(targets), count)
+                columns[title] += fuzz(among[done // 10_000 % len(among)], count)
                 done += count
                 bar.update(count)
                 if before is None and done >= total // 10:  # when all is loaded

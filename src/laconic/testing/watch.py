@@ -52,7 +52,8 @@ class Watch:
             self._seen[name] = about.st_ino, about.st_mtime_ns
             self.states[name] = state
             for other, known in state.about["neighbours"].items():
-                self._said[name, other, known["tag"], known["spoken"]] = state.arrays["said"][0].tobytes()
+                if known["stage"] == "live":  # on an edge that is not, nothing is said, and the model moves on
+                    self._said[name, other, known["tag"], known["spoken"]] = state.arrays["said"][0].tobytes()
             self.duals.setdefault(state.about["finished"], {})[name] = state.arrays["duals"]
         for name, state in self.states.items():
             for k, (other, known) in enumerate(state.about["neighbours"].items(), 1):
