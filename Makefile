@@ -36,8 +36,8 @@ $(VENV)/.docs: $(VENV)/.run
 
 install: $(VENV)/.run ## install laconic into .venv
 
-demo: $(VENV)/.run ## ten agents, seven learners: a table and pictures in demo/
-	@$(BIN)/python examples/compare_learners.py --out demo
+demo: $(VENV)/.run ## ten agents, nine ways to learn: a table, and a page in demo/
+	@$(BIN)/laconic demo --out demo/index.html
 
 check: lint ## for every save: lint, and the tests that are fast
 	@$(PYTEST) -m "not slow"

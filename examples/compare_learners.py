@@ -17,9 +17,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import laconic as lc
+from laconic.demo.landscape import COLUMNS, NOISE, ROWS, corners, landscape, measure
 
-ROWS, COLUMNS = 2, 5
-NOISE = 0.1
 RHO, ETA, STEP = 0.5, 1.0, 0.25
 CENSOR, QUANTIZER = lc.Censor(alpha=0.3, beta=0.9995), lc.Quantizer(bits=3)
 
@@ -32,25 +31,6 @@ LEARNERS = {
     "quantizer only": lc.ODKLA(RHO, ETA, channel=lc.Channel(quantizer=QUANTIZER)),
     "QC-ODKLA": lc.QCODKLA(RHO, ETA, alpha=CENSOR.alpha, beta=CENSOR.beta, bits=QUANTIZER.bits),
 }
-
-
-def landscape(X: np.ndarray) -> np.ndarray:
-    """The function to be learned."""
-    east, north = X[..., 0], X[..., 1]
-    return np.sin(6 * east) * np.cos(5 * north) + east * north
-
-
-def corners() -> np.ndarray:
-    """Lower left corner of each agent's tile, (N, 2); agent 0 lives in the north-west."""
-    agent = np.arange(ROWS * COLUMNS)
-    return np.stack([agent % COLUMNS / COLUMNS, 1 - (agent // COLUMNS + 1) / ROWS], axis=1)
-
-
-def measure(n_rounds: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Inputs (T, N, 2) and noisy labels (T, N)."""
-    rng = np.random.default_rng(seed)
-    X = corners() + rng.uniform(size=(n_rounds, ROWS * COLUMNS, 2)) / [COLUMNS, ROWS]
-    return X, landscape(X) + NOISE * rng.standard_normal(X.shape[:2])
 
 
 def print_table(traces: dict[str, lc.Trace], seconds: dict[str, float]) -> None:

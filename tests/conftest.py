@@ -1,6 +1,7 @@
 """What tests need, what they skip without, and streams, networks and channels that many of them share."""
 
 import functools
+import importlib.util
 import os
 import shutil
 import socket
@@ -16,6 +17,7 @@ import laconic as lc
 settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
 settings.load_profile("fixed")
 
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 MOSQUITTO = shutil.which("mosquitto", path=os.environ["PATH"] + os.pathsep + "/usr/sbin")
 
 
@@ -26,6 +28,11 @@ def lacks(need):
         return f"the raw data sets are not in {FOLDER}: LACONIC_DATA may name another folder"
     if need == "broker" and MOSQUITTO is None:
         return "there is no mosquitto here"
+    if need == "browser":
+        if CHROMIUM is None:
+            return "there is no chromium here"
+        if importlib.util.find_spec("playwright") is None:
+            return "playwright is not installed"
     if need == "sockets":
         try:
             socket.create_server(("127.0.0.1", 0)).close()
@@ -49,9 +56,20 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_runtest_setup(item):
-    for need in ("data", "broker", "sockets", "namespaces"):
+    for need in ("data", "broker", "browser", "sockets", "namespaces"):
         if item.get_closest_marker(need) and (reason := lacks(need)):
             pytest.skip(reason)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A real browser without a window; what is opened in it is closed with it."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as tool:
+        chromium = tool.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from laconic import _extras
 from laconic._version import __version__
-from laconic.cli import agents, certs, datasets, doctor, export, faults, predict, reproduce, run, site, tune
+from laconic.cli import agents, certs, datasets, demo, doctor, export, faults, predict, reproduce, run, site, tune
 from laconic.cli.options import Parser, describe
 from laconic.cli.words import note, sentence
 from laconic.engine import Diverged
@@ -26,6 +26,7 @@ online decentralized kernel learning, from a terminal."""
 
 _EXAMPLES = """
 examples:
+  laconic demo --open                  what it is about, in a few seconds
   laconic run                          a first run, on data that is drawn
   laconic run my.csv --target price    a run on your own data
   laconic tune my.csv --target price   the best step sizes for it
@@ -83,7 +84,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"laconic {__version__}")
     parser.set_defaults(command=parser.help)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for room in (run, tune, reproduce, datasets, doctor, export, predict, site, certs, agents, faults):
+    for room in (demo, run, tune, reproduce, datasets, doctor, export, predict, site, certs, agents, faults):
         room.add(commands)
     return parser
 

@@ -17,6 +17,7 @@ _CHOICE = re.compile(r"argument (\S+): invalid choice: (.+?) \(choose from (.+)\
 OPTIONS = {
     "n_agents": "--agents",
     "n_frequencies": "--frequencies",
+    "n_rounds": "--rounds",
     "n_rows": "--rows",
     "how": "--partition",
     "name": "data",

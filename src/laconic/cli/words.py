@@ -32,11 +32,11 @@ def note(message: str) -> None:
 
 
 @contextmanager
-def note_of_compiling() -> Iterator[None]:
+def note_of_compiling(takes: str = "about ten seconds") -> Iterator[None]:
     """Say so if something is compiled meanwhile, for it takes longer than one likes to wait without a word."""
     from laconic.engine.compiling import when_compiling
 
-    with when_compiling(lambda: note("compiling, once for each installation; this takes about ten seconds.")):
+    with when_compiling(lambda: note(f"compiling, once for each installation; this takes {takes}.")):
         yield
 
 

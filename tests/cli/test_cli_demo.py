@@ -1,0 +1,52 @@
+"""``laconic demo``: a table, a page, and what else it may be asked for."""
+
+import json
+from pathlib import Path
+
+import pytest
+from cli_kit import cells, fail, run, set_terminal
+
+from laconic import demo
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def terminal(monkeypatch, tmp_path, compiled):
+    set_terminal(monkeypatch, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def outcome():
+    return demo.show(n_rounds=100)
+
+
+def test_it_prints_a_table_and_says_where_the_page_is(capsys, tmp_path, outcome):
+    screen, _ = run(capsys, "demo", "--rounds", "100", "-o", "new/page.html")
+    assert screen.rstrip().endswith(f"the page: {tmp_path / 'new' / 'page.html'}")
+    for row in outcome.rows:
+        name = row["name"]
+        own, everywhere, late, bits, messages, _ = cells(screen, name + "  ")
+        assert own.rstrip("*") == f"{row['own_error']:.4f}" and late.rstrip("*") == f"{row['late_error']:.4f}"
+        assert everywhere.endswith("*") == ("global_error" in row["best"])
+        assert (bits.rstrip("*"), messages.rstrip("*")) == (f"{row['bits']:,}", f"{row['messages']:,}")
+    assert max(len(line) for line in screen.split("\n") if str(tmp_path) not in line) <= 80
+    assert Path("new/page.html").read_text().startswith("<!doctype html>")
+
+
+def test_for_programs(capsys, monkeypatch, outcome):
+    opened, asked = [], []
+    monkeypatch.setattr(demo, "show", lambda *given: asked.append(given[:2]) or outcome)
+    monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
+    screen, _ = run(capsys, "demo", "--rounds", "100", "--json", "--open")
+    told = json.loads(screen)
+    assert told["page"] == "laconic-demo.html" and told["rounds"] == 100 and len(told["learners"]) == 9
+    assert opened == [Path("laconic-demo.html").resolve().as_uri()]
+    assert run(capsys, "demo", "--rounds", "100", "--seed", "7", "--quiet") == ("laconic-demo.html\n", "")
+    assert asked == [(100, 0), (100, 7)]
+
+
+def test_what_makes_no_sense_is_said_before_any_work(capsys, tmp_path):
+    assert "is a folder" in fail(capsys, "demo", "-o", tmp_path)
+    assert "--rounds must be at least 100" in fail(capsys, "demo", "--rounds", "5")
+    assert "--seed must be" in fail(capsys, "demo", "--seed=-1")
