@@ -25,10 +25,14 @@ _PACKAGES: dict[str, tuple[str, str | None]] = {
     "polars": ("polars", None),
     "pooch": ("pooch", None),
     "prometheus_client": ("prometheus-client", "agents"),
+    "rich": ("rich", None),
     "river": ("river", "river"),
     "scipy": ("scipy", None),
     "sklearn": ("scikit-learn", None),
+    "starlette": ("starlette", "dashboard"),
     "tqdm": ("tqdm", None),
+    "uvicorn": ("uvicorn", "dashboard"),
+    "websockets": ("websockets", "dashboard"),
     "zenoh": ("eclipse-zenoh", "agents"),
 }
 

@@ -15,7 +15,21 @@ from collections.abc import Sequence
 
 from laconic import _extras
 from laconic._version import __version__
-from laconic.cli import agents, certs, datasets, demo, doctor, export, faults, predict, reproduce, run, site, tune
+from laconic.cli import (
+    agents,
+    certs,
+    dashboard,
+    datasets,
+    demo,
+    doctor,
+    export,
+    faults,
+    predict,
+    reproduce,
+    run,
+    site,
+    tune,
+)
 from laconic.cli.options import Parser, describe
 from laconic.cli.words import note, sentence
 from laconic.engine import Diverged
@@ -84,7 +98,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"laconic {__version__}")
     parser.set_defaults(command=parser.help)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for room in (demo, run, tune, reproduce, datasets, doctor, export, predict, site, certs, agents, faults):
+    for room in (demo, run, tune, reproduce, datasets, doctor, export, predict, site, certs, agents, dashboard, faults):
         room.add(commands)
     return parser
 

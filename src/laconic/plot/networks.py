@@ -33,7 +33,7 @@ def draw_network(network: Network, ax: Axes | None) -> Axes:
         import matplotlib.pyplot as plt
 
         ax = plt.figure(figsize=(4.2, 4.2), layout="constrained").add_subplot()
-    places = _places(network)
+    places = layout(network)
     n, degrees = network.n_agents, network.degrees
     shades = LinearSegmentedColormap.from_list("degrees", ["#d4e6f1", "#0072b2", "#062f4f"])
     # A regular graph is drawn in the middle shade.
@@ -62,7 +62,7 @@ def draw_network(network: Network, ax: Axes | None) -> Axes:
     return ax
 
 
-def _places(network: Network) -> Array:
+def layout(network: Network) -> Array:
     """Where each agent is drawn: where it was built if that is known, else where springs pull it."""
     import networkx as nx
 

@@ -54,10 +54,10 @@ def ask_agent(
         If it answers that it does not.
     """
     where, key = str(site.endpoint(name)), f"{site.name}/{name}/{what}"
-    return ask(load_zenoh(), key, where, payload, security=_files(site, guest or name), timeout=timeout)
+    return ask(load_zenoh(), key, where, payload, security=files_of(site, guest or name), timeout=timeout)
 
 
-def _files(site: Site, who: str) -> Security | None:
+def files_of(site: Site, who: str) -> Security | None:
     """The certificate to show; None where none is needed."""
     if site.security is None:
         return None

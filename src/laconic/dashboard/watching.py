@@ -1,0 +1,107 @@
+"""Hearing a site over zenoh: a peer that subscribes to what agents publish, asks them how they do, and says nothing."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, final
+
+from laconic.dashboard.board import Board
+from laconic.deploy.operations.fetching import files_of
+from laconic.deploy.settings.site import Site
+from laconic.transport.zenoh import load_zenoh
+from laconic.transport.zenoh_settings import session_settings
+
+_OFTEN, _A_SECOND = 0.5, 100  # seconds between two questions to an agent, and questions a second to all
+_LONGEST = 65_536  # bytes of what is listened to
+_log = logging.getLogger(__name__)
+
+
+@final
+class Watcher:
+    """Feeds a board from a running site until it is closed. Agents may come and go, and need not be there yet.
+
+    Parameters
+    ----------
+    site : Site
+    board : Board
+    guest : str, optional
+        Whose certificate to show, where there is mutual TLS: a guest's, or an agent's.
+    wall : callable
+        The time of day.
+    """
+
+    def __init__(
+        self, site: Site, board: Board, guest: str | None = None, wall: Callable[[], float] = time.time
+    ) -> None:
+        self.site, self.board, self._wall = site, board, wall
+        self.every = max(_OFTEN, site.n_agents / _A_SECOND)
+        board.patience = max(board.patience, 4 * self.every)
+        zenoh = load_zenoh()
+        guest = guest or next(iter(site.security.guests if site.security is not None else ()), site.names[0])
+        security = files_of(site, guest)
+        where = [str(site.endpoint(name)) for name in site.names]
+        settings = session_settings(None, where, site.lease, None if security is None else security.settings(), None)
+        self._session = zenoh.open(zenoh.Config.from_json5(json.dumps(settings)))
+        self._error: type[Exception] = zenoh.ZError
+        self._subscriptions = [
+            self._session.declare_subscriber(f"{site.name}/{name}/{suffix}", self._hears(name, take))
+            for name in site.names
+            for suffix, take in (("prediction", board.prediction), ("alert", board.alert))
+        ]
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._ask, name="asks a site", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Hear nothing any more."""
+        self._closed.set()
+        self._thread.join()
+        self._session.close()
+
+    def _hears(self, name: str, take: Callable[[str, Any, float], None]) -> Callable[[Any], None]:
+        def heard(sample: Any) -> None:
+            self._take(name, sample.payload, take)
+
+        return heard
+
+    def _take(self, name: str, payload: Any, take: Callable[[str, Any, float], None]) -> None:
+        """Hand on what is a JSON object of no more than some size; whatever else may come is nobody's business."""
+        if len(payload) > _LONGEST:
+            return
+        try:
+            said = json.loads(bytes(payload.to_bytes()))
+        except (ValueError, RecursionError):
+            return
+        if isinstance(said, dict):
+            take(name, said, self._wall())
+
+    def _ask(self) -> None:
+        """Ask every agent in turn, again and again; answers come on threads of zenoh's."""
+        looked = 0.0
+        while not self._closed.is_set():
+            for name in self.site.names:
+                if self._closed.is_set():
+                    return
+                self._ask_one(name)
+                if self.site.n_agents > 1:
+                    self._closed.wait(self.every / self.site.n_agents)
+            now = time.monotonic()
+            if now - looked >= 1:
+                looked = now
+                self.board.look(self._wall())
+            if self.site.n_agents == 1:
+                self._closed.wait(self.every)
+
+    def _ask_one(self, name: str) -> None:
+        def answered(reply: Any) -> None:
+            if reply.ok is not None:
+                self._take(name, reply.ok.payload, self.board.status)
+
+        try:
+            self._session.get(f"{self.site.name}/{name}/status", answered, timeout=2.0)
+        except self._error as error:  # the session is being closed, or zenoh is out of breath: the next turn will tell
+            _log.debug("cannot ask", extra={"who": name, "why": str(error)})

@@ -1,0 +1,93 @@
+"""The board: what changed since one last looked, who is gone, and a past that grows coarser, not longer."""
+
+import itertools
+import json
+import math
+
+import pytest
+
+from laconic.dashboard.board import NUMBERS, Board
+from laconic.dashboard.serving import Gate
+
+STATUS = {"round": 8, "mean_square_error": 0.5, "bits": 900, "sends": 3, "censored": 5, "repairs": 0, "alerts": 0}
+
+
+def test_a_reader_is_told_what_changed_and_nothing_twice():
+    board = Board(["hall", "study"])
+    board.status("hall", STATUS, 1.0)
+    first = board.changes()
+    assert first["agents"] == [[0, 1, 8, 0.5, 900, 3, 5, 0, 0]]
+    board.status("hall", STATUS, 2.0)  # nothing new
+    assert board.changes(first["version"])["agents"] == []
+    board.status("study", {**STATUS, "round": 9}, 2.0)
+    second = board.changes(first["version"])
+    assert [row[0] for row in second["agents"]] == [1] and second["agents"][0][2 + NUMBERS.index("round")] == 9
+    assert board.changes()["agents"][0] == first["agents"][0]  # who comes late is told all
+
+
+def test_predictions_are_told_of_whom_one_watches():
+    board = Board(["hall", "study"])
+    for k in range(300):
+        board.prediction("hall", {"round": k, "prediction": k / 7, "label": None if k % 2 else 1.0}, 1.0)
+    assert "predictions" not in board.changes() and "predictions" not in board.changes(0, "study")
+    told = board.changes(0, "hall")["predictions"]
+    assert len(told) == 120 and told[-1] == [299, 42.71, None] and told[-2][2] == 1.0
+    assert "predictions" not in board.changes(board.changes()["version"], "hall")
+
+
+def test_who_says_nothing_is_gone_and_who_speaks_again_is_back():
+    board = Board(["hall"], patience=5)
+    board.status("hall", STATUS, 1.0)
+    board.look(6.0)
+    assert board.changes()["agents"][0][1] == 1
+    board.look(6.1)
+    assert board.changes()["agents"][0][1] == 0
+    board.status("hall", {**STATUS, "repairs": 2}, 9.0)
+    board.alert("hall", {"agent": "hall", "event": "neighbour is silent", "time": 9.0, "neighbour": "study"}, 10.0)
+    assert [event[3] for event in board.changes()["events"]] == [
+        "hall does not answer",
+        "hall is back",
+        "hall restored 2 neighbours from a snapshot",
+        "hall: neighbour is silent (neighbour study)",
+    ]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, "7", None, True, [1], {}])
+def test_what_makes_no_sense_is_left_out(value):
+    board = Board(["hall"])
+    board.status("hall", dict.fromkeys(STATUS, value), 1.0)
+    board.prediction("hall", {"round": value, "prediction": value, "label": value}, 1.0)
+    board.status("eve", STATUS, 1.0)
+    board.prediction("eve", {"prediction": 1.0}, 1.0)
+    board.alert("eve", {"event": "lies"}, 1.0)
+    board.alert("hall", {"event": "x" * 9999, "why": value}, 1.0)
+    told = board.changes(0, "hall")
+    json.dumps(told, allow_nan=False)
+    assert told["agents"] == [[0, 1, 0, None, 0, 0, 0, 0, 0]] and len(told["events"]) == 1
+    assert len(told["events"][0][3]) < 500
+
+
+def test_the_past_grows_coarser_and_not_longer():
+    board = Board([f"a{k}" for k in range(1000)])
+    for t in range(500):
+        board.status("a0", {**STATUS, "round": t, "bits": 10 * t}, float(t))
+        board.look(float(t))
+    past = board.past()
+    assert 20 <= len(past) <= 61
+    assert past[0]["time"] == 0.0 and past[-1]["time"] > 480
+    steps = {b["time"] - a["time"] for a, b in itertools.pairwise(past)}
+    assert max(steps) <= 16
+    assert all(point["bits"] == 10 * point["round"] and len(point["errors"]) == 1000 for point in past)
+
+
+def test_the_gate():
+    here = Gate()
+    for host in ("127.0.0.1:8765", "localhost", "[::1]:8765"):
+        assert here.open(host, None, None) and here.open(host, f"http://{host}", None)
+        assert not here.open(host, "http://evil.example", None)
+        assert not here.open(host, "null", None)
+    for host in ("evil.example", "127.0.0.1.evil.example", ""):
+        assert not here.open(host, None, None)  # a name that was made to lead here
+    away = Gate("word")
+    assert away.open("10.0.0.5:8765", None, "word")
+    assert not any(away.open("127.0.0.1", None, token) for token in (None, "", "wor", "words", "wörd"))
