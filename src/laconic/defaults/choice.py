@@ -11,6 +11,7 @@ from laconic import _validate
 from laconic.channel import Channel, Quantizer
 from laconic.defaults.labels import NUMBERS, TASKS, Labels, recognise
 from laconic.features import RandomFeatures
+from laconic.features.scaling import REACH
 from laconic.learners import RFFDOKL, Learner, Personal, WaveRLS
 
 #: Rows of each agent that are looked at before anything is chosen.
@@ -19,6 +20,7 @@ PREFIX = 8
 BUDGETS = ("usual", "frugal", "silent")
 
 _MOST_SQUARED = 2000  # features up to which a matrix of them is kept at each agent: 32 MB
+_WHOLE_REACH = 25.0  # heavy tails gain up to 50 (Tom's hardware), and from 40 on single wild inputs cost (EEG)
 _NEVER = 2**40  # a round that never comes
 
 
@@ -67,6 +69,7 @@ def choose(
     n_frequencies: int = 50,
     seed: int = 0,
     prefix: int = PREFIX,
+    whole: bool = False,
 ) -> Choice:
     """Decide on features, learner and labels from the first rows; nothing of it needs to be tuned.
 
@@ -88,6 +91,8 @@ def choose(
         Draws the frequencies.
     prefix : int
         The round after which the first wave starts.
+    whole : bool
+        Whether ``X_first`` is a whole table: its deviations can be relied upon, so that inputs are followed further.
 
     Examples
     --------
@@ -102,7 +107,7 @@ def choose(
     >>> trace = lc.simulate(choice.learner, choice.features, lc.Network.ring(5), X, choice.labels.encode(X[..., 0]))
     """
     budget = _validate.choice("budget", budget, BUDGETS)
-    features = RandomFeatures.automatic(X_first, n_frequencies, seed)
+    features = RandomFeatures.automatic(X_first, n_frequencies, seed, reach=_WHOLE_REACH if whole else REACH)
     rows = np.asarray(X_first).reshape(-1, features.n_inputs)
     if task is None:
         task = recognise([0.5] if y_first is None else y_first)

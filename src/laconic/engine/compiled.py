@@ -78,7 +78,7 @@ def make_front(features: RandomFeatures, n_rows: int, dtype: Any) -> Front:
     kept = scaling.columns.astype(np.int64)
     room = np.zeros((n_rows, scaling.n_lifted), dtype=dtype)
     centre, scale = scaling.centre[kept], scaling.scale[kept]
-    return Front(kept, centre, scale, room, features.n_direct, features.linear, scaling.share, scaling.most_direct)
+    return Front(kept, centre, scale, room, features.n_direct, features.linear, scaling.share, scaling.reach)
 
 
 @final

@@ -18,6 +18,7 @@ from laconic.engine.compiled import map_features
 from laconic.estimators import dealing, usual
 from laconic.estimators.dealing import Dealt
 from laconic.estimators.learning import Learned, learn, rounds_to_settle
+from laconic.estimators.settled import settled_model
 from laconic.estimators.solo import Solo
 from laconic.features import RandomFeatures
 from laconic.learners import Learner, Speech
@@ -63,7 +64,9 @@ class DecentralizedKernelModel(BaseEstimator):
 
     # Learning ---------------------------------------------------------------------------------------------------
 
-    def _begin(self, X: Array, labels: Array, n_agents: int | None = None) -> np.random.Generator:
+    def _begin(
+        self, X: Array, labels: Array, n_agents: int | None = None, *, whole: bool = False
+    ) -> np.random.Generator:
         """Choose all that lasts: learner, network, features. Returns what draws the orders."""
         random = check_random_state(self.random_state)
         seed, order = (int(random.randint(_SEEDS)) for _ in range(2))
@@ -80,7 +83,9 @@ class DecentralizedKernelModel(BaseEstimator):
         about: dict[str, Any] = {"y_first": labels, "task": "numbers"}
         if labels.ndim > 1:
             about = {"task": "classes", "classes": range(labels.shape[1])}
-        choice: Choice = choose(X, **about, budget=self.budget, n_frequencies=self.n_frequencies, seed=seed)
+        choice: Choice = choose(
+            X, **about, budget=self.budget, n_frequencies=self.n_frequencies, seed=seed, whole=whole
+        )
         self.features_ = choice.features
         if not automatic:
             drawn = RandomFeatures.gaussian(X.shape[1], self.n_frequencies, float(self.bandwidth_), seed)
@@ -94,6 +99,7 @@ class DecentralizedKernelModel(BaseEstimator):
         """First of all forget, so that nothing old is taken for fitted if something is refused later."""
         self._states: list[State] | None = None
         self._solo: Solo | None = None
+        self._settled: Array | None = None
         self._waiting: list[tuple[Array, ...]] = []
         self._owners: dict[Any, int] | None = None
 
@@ -139,7 +145,7 @@ class DecentralizedKernelModel(BaseEstimator):
         n_passes = None if self.n_passes is None else _validate.integer("n_passes", self.n_passes, least=1)
         rows = dealing.merge(X, self._numbers(y), owners, weights)
         labels = self._encoded(rows.labels)
-        random = self._begin(rows.X, labels, None if self._owners is None else len(self._owners))
+        random = self._begin(rows.X, labels, None if self._owners is None else len(self._owners), whole=True)
         rows, labels = self._repeated(rows, labels)
         order = random.permutation(len(rows.X))
         n_agents = self.network_.n_agents
@@ -154,6 +160,10 @@ class DecentralizedKernelModel(BaseEstimator):
             self._run(part, rows.X, labels, weights)
         done = len(dealt.rows) * (n_passes or 1)
         self._settle(rows.X, rounds_to_settle(self.learner_, self.network_, done) if waves else 0)
+        if self.learner is None and waves:
+            found = [settled_model(self.learner_, state.learner) for state in self._current()]
+            models = [part for part in found if part is not None]
+            self._settled = np.stack(models) if len(models) == len(found) else None
         return self
 
     def _repeated(self, rows: dealing.Rows, labels: Array) -> tuple[dealing.Rows, Array]:
@@ -239,7 +249,7 @@ class DecentralizedKernelModel(BaseEstimator):
         )
 
     def _keep(self, found: list[Learned]) -> None:
-        self._states, self._solo = [part.state for part in found], None
+        self._states, self._solo, self._settled = [part.state for part in found], None, None
         self.bits_ += sum(part.bits for part in found)
         self.messages_ += sum(part.messages for part in found)
 
@@ -280,6 +290,9 @@ class DecentralizedKernelModel(BaseEstimator):
     def coef_(self) -> Array:
         """The model that predicts, (n_features,), or (n_classes, n_features) of more than two classes."""
         state = self.state_
+        settled: Array | None = self.__dict__.get("_settled")
+        if settled is not None:
+            return settled if isinstance(state, list) else settled[0]
         found = np.stack([self._one(part) for part in (state if isinstance(state, list) else [state])])
         return found if isinstance(state, list) else found[0]
 

@@ -28,7 +28,7 @@ from laconic._worded import ArgumentError
 from laconic.features import kernels
 from laconic.features.draws import Draw
 from laconic.features.kernels import Kernel
-from laconic.features.scaling import Scaling
+from laconic.features.scaling import REACH, Scaling
 
 _WIDTHS = (0.5, 1.0, 2.0, 4.0)  # of an automatic map, in units of the whole cloud of inputs
 _FINE = ((5, 0.25), (2, 0.125))  # further ones, where there are at most so many inputs
@@ -169,7 +169,7 @@ class RandomFeatures:
 
     @classmethod
     def automatic(
-        cls, X_first: object, n_frequencies: int = 50, seed: int = 0, *, linear: bool = True
+        cls, X_first: object, n_frequencies: int = 50, seed: int = 0, *, linear: bool = True, reach: float = REACH
     ) -> RandomFeatures:
         """A map for raw inputs that needs no bandwidth: centre and scale from the first rows, then many widths at once.
 
@@ -191,6 +191,9 @@ class RandomFeatures:
         seed : int
             Draws the frequencies.
         linear : bool
+        reach : float
+            The 5 of clip(u, +-5). Where ``X_first`` is a whole table its deviations can be relied upon, and 25 follows
+            heavy tails further.
 
         Examples
         --------
@@ -202,11 +205,18 @@ class RandomFeatures:
         >>> features(X).shape, features.scaling.columns
         ((40, 103), array([0, 1]))
         """
-        return cls._spread(Scaling.measure(X_first), n_frequencies, seed, linear)
+        return cls._spread(Scaling.measure(X_first, reach), n_frequencies, seed, linear)
 
     @classmethod
     def scaled(
-        cls, centre: object, scale: object, n_frequencies: int = 50, seed: int = 0, *, linear: bool = True
+        cls,
+        centre: object,
+        scale: object,
+        n_frequencies: int = 50,
+        seed: int = 0,
+        *,
+        linear: bool = True,
+        reach: float = REACH,
     ) -> RandomFeatures:
         """The map of ``automatic`` for a centre and a scale that are known; an input of scale 0 is ignored.
 
@@ -214,7 +224,7 @@ class RandomFeatures:
         >>> lc.RandomFeatures.scaled(centre=[20.0, 1000.0], scale=[5.0, 10.0], n_frequencies=30).n_features
         63
         """
-        return cls._spread(Scaling(centre, scale), n_frequencies, seed, linear)
+        return cls._spread(Scaling(centre, scale, reach), n_frequencies, seed, linear)
 
     @classmethod
     def _spread(cls, scaling: Scaling, n_frequencies: int, seed: int, linear: bool) -> RandomFeatures:
@@ -239,6 +249,7 @@ class RandomFeatures:
             "n_frequencies": n,
             "seed": draw.seed,
             "linear": features.linear,
+            **({} if scaling.reach == REACH else {"reach": scaling.reach}),
         }
         extra = "" if features.linear else ", linear=False"
         about = f"n_inputs={scaling.n_inputs}, n_frequencies={n}, seed={draw.seed}{extra}"

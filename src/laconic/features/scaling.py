@@ -20,7 +20,8 @@ from laconic._validate import Array
 from laconic._worded import ArgumentError
 
 _FENCE = 20 / 1.349  # of a normal column, the interquartile range is 1.349 deviations
-_MOST_DIRECT = 5.0  # deviations at which a linear block stops growing
+#: Deviations at which a linear block stops growing, where a few rows have told them.
+REACH = 5.0
 
 
 @final
@@ -31,6 +32,8 @@ class Scaling:
     ----------
     centre, scale : arrays (n_inputs,)
         m and s. Where all scales are 0 the lifted inputs are a single zero.
+    reach : float
+        Where a linear block is cut off, in deviations: 5 where a few rows have told them; a whole table can afford 25.
 
     Attributes
     ----------
@@ -47,18 +50,19 @@ class Scaling:
     array([2., 0.])
     """
 
-    def __init__(self, centre: object, scale: object) -> None:
+    def __init__(self, centre: object, scale: object, reach: float = REACH) -> None:
         self.centre = _row("centre", centre)
         self.scale = _row("scale", scale)
         if self.centre.shape != self.scale.shape:
             raise ArgumentError("scale", f"must be as long as centre ({len(self.centre)}), got {len(self.scale)}.")
         if (self.scale < 0).any():
             raise ArgumentError("scale", "must be at least 0 everywhere.")
+        self.reach = _validate.number("reach", reach, above=0)
         self.columns = np.flatnonzero(self.scale)
         self.columns.flags.writeable = False
 
     @classmethod
-    def measure(cls, X_first: object) -> Self:
+    def measure(cls, X_first: object, reach: float = REACH) -> Self:
         """The scaling of the rows of ``X_first``, (n, n_inputs) or (rounds, agents, n_inputs)."""
         rows = _validate.real_array("X_first", X_first, "(n, n_inputs) or (rounds, agents, n_inputs)")
         if rows.ndim not in (2, 3) or 0 in rows.shape:
@@ -68,8 +72,8 @@ class Scaling:
         rows = rows.reshape(-1, rows.shape[-1]).astype(np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
             low, middle, high = np.quantile(rows, (0.25, 0.5, 0.75), axis=0)
-            reach = np.where(high > low, _FENCE * (high - low), np.inf)
-            usual = np.clip(rows, middle - reach, middle + reach)
+            fence = np.where(high > low, _FENCE * (high - low), np.inf)
+            usual = np.clip(rows, middle - fence, middle + fence)
             # A column that does not vary may have a mean that is off by a rounding, and so a deviation above zero.
             varies = usual.max(axis=0) > usual.min(axis=0)
             centre = np.where(varies, usual.mean(axis=0), usual[0])
@@ -77,7 +81,7 @@ class Scaling:
             sizes = np.abs(centre) + (scale**2).sum()
         if not np.isfinite(sizes).all():
             raise ArgumentError("X_first", "holds values too large to be scaled.")
-        return cls(centre, scale)
+        return cls(centre, scale, reach)
 
     @property
     def n_inputs(self) -> int:
@@ -104,20 +108,15 @@ class Scaling:
         return np.concatenate([np.arcsinh(u), u], axis=-1).astype(X.dtype)
 
     def direct(self, X: Array) -> Array:
-        """clip(u, +-5)/sqrt(d), what a linear block sees, in the precision of ``X``."""
+        """clip(u, +-reach)/sqrt(d), what a linear block sees, in the precision of ``X``."""
         u = self.standard(X)
-        cut: Array = (np.clip(u, -_MOST_DIRECT, _MOST_DIRECT) * self.share).astype(X.dtype)
+        cut: Array = (np.clip(u, -self.reach, self.reach) * self.share).astype(X.dtype)
         return cut
 
     @property
     def share(self) -> float:
         """1/sqrt(d): so that a typical input has length one."""
         return max(1, len(self.columns)) ** -0.5
-
-    @property
-    def most_direct(self) -> float:
-        """Where the linear block is cut off, in deviations."""
-        return _MOST_DIRECT
 
 
 def _row(name: str, value: object) -> Array:

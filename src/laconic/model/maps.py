@@ -72,7 +72,7 @@ class FeatureMap:
         columns = scaling.columns if len(scaling.columns) else np.array([0])  # whose scale is 0, as all are
         blocks: list[Block] = [waves]
         if features.n_direct:
-            blocks.append(Linear(len(columns), scaling.most_direct, scaling.share))
+            blocks.append(Linear(len(columns), scaling.reach, scaling.share))
         if features.linear:
             blocks.append(Constant())
         scale = Scale(columns, scaling.centre[columns], scaling.scale[columns])

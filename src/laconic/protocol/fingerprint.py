@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from laconic.features import RandomFeatures
+from laconic.features.scaling import REACH
 from laconic.learners import Learner
 from laconic.losses import Loss
 from laconic.protocol.wire import VERSION
@@ -39,7 +40,10 @@ def fingerprint(
 def _scaling(features: RandomFeatures) -> tuple[object, ...]:
     """What a map does besides its frequencies: nothing, or a scaling before them and a linear block behind."""
     scaling = features.scaling
-    return () if scaling is None else (scaling.centre, scaling.scale, features.linear)
+    if scaling is None:
+        return ()
+    unusual = () if scaling.reach == REACH else (scaling.reach,)
+    return scaling.centre, scaling.scale, features.linear, *unusual
 
 
 def canonical(value: object, depth: int = 0) -> bytes:

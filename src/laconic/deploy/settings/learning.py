@@ -9,6 +9,7 @@ from laconic import learners, losses
 from laconic.channel import Budget, Censor, Channel, EntropyQuantizer, Quantizer
 from laconic.deploy.settings.sections import Section
 from laconic.features import KERNELS, RandomFeatures, Scaling
+from laconic.features.scaling import REACH
 from laconic.learners import QCODKLA, Learner, Speech, parameters
 
 DTYPES = ("float64", "float32")
@@ -17,7 +18,7 @@ AUTOMATIC = "automatic"
 
 _COMMON = ("regularization", "loss")
 _CENSOR, _QUANTIZER = ("alpha", "beta"), ("bits", "range", "rounding")
-_SCALED = ("centre", "scale", "linear")
+_SCALED = ("centre", "scale", "linear", "reach")
 _BUDGET, _ENTROPY = ("rate", "burst", "gain", "bits_per_round"), ("coarseness", "dead_zone")
 _CHANNEL = (*_CENSOR, *_BUDGET, *_QUANTIZER, *_ENTROPY)
 _USUAL = learners.written(QCODKLA)
@@ -87,11 +88,12 @@ def _read_scaled(table: Section, n_inputs: int) -> tuple[tuple[str, Any], ...]:
     """Centre and scale of each input, and whether the map ends with a linear block."""
     centre, scale = table.take("centre"), table.take("scale")
     with table.blame():
-        scaling = Scaling(centre, scale)
+        scaling = Scaling(centre, scale, table.number("reach", REACH, above=0))
     if scaling.n_inputs != n_inputs:
         raise table.wrong(f"centre and scale must have n_inputs = {n_inputs} entries, got {scaling.n_inputs}.")
     listed = tuple(scaling.centre.tolist()), tuple(scaling.scale.tolist())
-    return ("centre", listed[0]), ("scale", listed[1]), ("linear", table.flag("linear", True))
+    linear = table.flag("linear", True)
+    return ("centre", listed[0]), ("scale", listed[1]), ("linear", linear), ("reach", scaling.reach)
 
 
 def read_learning(table: Section, channel: Section) -> Learning:
