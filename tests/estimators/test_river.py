@@ -65,7 +65,7 @@ def test_has_the_bits_of_simulate(learner):
         mean += (y - mean) / (k + 1)
         means.append(mean)
     labels = np.array(ys) - means
-    learner = learner or lc.Local(step=0.1, regularization=1e-5)
+    learner = learner or lc.Experts()
     trace = lc.simulate(learner, features, ALONE, X[:, None, order], labels[:, None])
     assert np.array_equal(predictions, [0.0, *means[:-1]] + trace.predictions[:, 0])
     assert np.array_equal(model._agent.weights, trace.weights[0])
