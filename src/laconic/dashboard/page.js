@@ -101,31 +101,53 @@ const shade = (error) => {
   return high > low ? Math.max(0, Math.min(1, Math.log(error / low) / Math.log(high / low))) : 0.5;
 };
 
-function drawNetwork(seconds) {
-  const { pen, w, h } = prepare(byId("network")), hot = rgb("--hot"), ink = rgb("--ink"), card = rgb("--card");
-  const shades = Array.from({ length: 33 }, (_, k) => paint(warmth(k / 32)));
-  const spots = view.spots = places(w, h), radius = view.radius = Math.max(2.5, Math.min(19, (n > NAMED ? 0.15 : 0.3) * Math.sqrt(w * h / n)));
-  const quiet = blend(card, ink, n > 200 ? 0.1 : 0.2);
-  pen.strokeStyle = paint(quiet); pen.lineWidth = n > 200 ? 0.6 : 1.4;
+// Two layers keep what does not move: edges at rest, drawn anew when the picture has another size or other colours, and
+// agents, when they have changed. A frame then costs two copies and the edges that glow.
+const layers = { edges: document.createElement("canvas"), agents: document.createElement("canvas"), key: "" };
+function onLayer(layer, canvas, draw) {
+  layer.width = canvas.width; layer.height = canvas.height;
+  const pen = layer.getContext("2d"), sharp = canvas.width / canvas.clientWidth;
+  pen.setTransform(sharp, 0, 0, sharp, 0, 0);
+  draw(pen);
+}
+function strokeEdges(pen, wanted) {
   pen.beginPath();
-  for (const [a, b] of data.edges) { pen.moveTo(...spots[a]); pen.lineTo(...spots[b]); }
-  pen.stroke();
-  // Those that glow are drawn by how brightly: four strokes, however many edges.
-  for (let level = 1; level <= 4; level++) {
-    pen.beginPath();
-    let some = false;
-    for (let e = 0; e < view.glow.length; e++) if (Math.ceil(4 * view.glow[e]) === level) {
-      some = true; const [a, b] = data.edges[e]; pen.moveTo(...spots[a]); pen.lineTo(...spots[b]);
-    }
-    if (some) { pen.strokeStyle = paint(blend(quiet, hot, level / 4)); pen.lineWidth = (n > 200 ? 0.6 : 1.4) + level * (n > 200 ? 0.3 : 0.7); pen.stroke(); }
+  let some = false;
+  for (let e = 0; e < data.edges.length; e++) if (wanted(e)) {
+    const [a, b] = data.edges[e], from = view.spots[a], to = view.spots[b];
+    some = true; pen.moveTo(from[0], from[1]); pen.lineTo(to[0], to[1]);
   }
-  for (let e = 0; e < view.glow.length; e++) view.glow[e] = view.glow[e] < 0.03 ? 0 : view.glow[e] * Math.exp(-seconds / FADE);
-  const errors = errorsNow();
+  if (some) pen.stroke();
+}
+
+function drawNetwork(seconds) {
+  const canvas = byId("network"), { pen, w, h } = prepare(canvas), hot = rgb("--hot"), ink = rgb("--ink"), card = rgb("--card");
+  const many = n > 200, thin = many ? 0.6 : 1.4, quiet = blend(card, ink, many ? 0.1 : 0.2), key = `${canvas.width} ${canvas.height} ${quiet}`;
+  if (layers.key !== key) {
+    layers.key = key; view.stale = true;
+    view.spots = places(w, h); view.radius = Math.max(2.5, Math.min(19, (n > NAMED ? 0.15 : 0.3) * Math.sqrt(w * h / n)));
+    onLayer(layers.edges, canvas, (under) => { under.strokeStyle = paint(quiet); under.lineWidth = thin; strokeEdges(under, () => true); });
+  }
+  if (view.stale) onLayer(layers.agents, canvas, drawAgents);
+  pen.drawImage(layers.edges, 0, 0, w, h);
+  // Edges are lit by how brightly they glow: a few strokes, however many edges.
+  const levels = many ? 2 : 4;
+  for (let level = 1; level <= levels; level++) {
+    pen.strokeStyle = paint(blend(quiet, hot, level / levels)); pen.lineWidth = thin + (many ? 0.5 : 2.8) * level / levels;
+    strokeEdges(pen, (e) => Math.ceil(levels * view.glow[e]) === level);
+  }
+  for (let e = 0; e < view.glow.length; e++) view.glow[e] = view.glow[e] < 0.04 ? 0 : view.glow[e] * Math.exp(-seconds / FADE);
+  pen.drawImage(layers.agents, 0, 0, w, h);
+}
+
+function drawAgents(pen) {
+  const ink = rgb("--ink"), card = rgb("--card"), errors = errorsNow(), { spots, radius } = view;
+  const shades = Array.from({ length: 33 }, (_, k) => paint(warmth(k / 32))), gone = paint(blend(card, ink, 0.25)), unknown = paint(blend(card, ink, 0.45));
   for (let k = 0; k < n; k++) {
-    const share = shade(errors[k]), [x, y] = spots[k];
-    pen.fillStyle = !live.here[k] && !at() ? paint(blend(card, ink, 0.25)) : share === null ? paint(blend(card, ink, 0.45)) : shades[Math.round(32 * share)];
+    const share = shade(errors[k]), [x, y] = spots[k], away = !live.here[k] && !at();
+    pen.fillStyle = away ? gone : share === null ? unknown : shades[Math.round(32 * share)];
     pen.beginPath(); pen.arc(x, y, radius, 0, 7); pen.fill();
-    if (!live.here[k] && !at() && radius > 6) { pen.strokeStyle = css("--quiet"); pen.lineWidth = 1.5; pen.setLineDash([3, 3]); pen.stroke(); pen.setLineDash([]); }
+    if (away && radius > 6) { pen.strokeStyle = css("--quiet"); pen.lineWidth = 1.5; pen.setLineDash([3, 3]); pen.stroke(); pen.setLineDash([]); }
   }
   if (n <= NAMED) {
     pen.font = "600 13px system-ui, sans-serif"; pen.textAlign = "center"; pen.textBaseline = "top"; pen.fillStyle = css("--ink");
@@ -189,13 +211,16 @@ function drawScale() {
   for (let x = 0; x < w; x++) { pen.fillStyle = paint(warmth(x / w)); pen.fillRect(x, 0, 1.5, h); }
 }
 
-// Panels are drawn at most five times a second, the network while something moves.
+// Panels are drawn at most five times a second, the network while something moves: thirty frames a second, or of many
+// agents fifteen.
 let lastFrame = 0, lastPanels = 0;
 function frame(now) {
   const glowing = view.glow.some((level) => level > 0);
-  if ((view.stale || glowing) && now - lastFrame > 32) {
+  if ((view.stale || glowing) && now - lastFrame > (n > 200 ? 60 : 32)) {
+    const panels = view.stale && now - lastPanels > 200;
+    if (panels) { drawPanels(); lastPanels = now; }
     drawNetwork(Math.min(0.2, (now - lastFrame) / 1000)); lastFrame = now; view.frames++;
-    if (view.stale && now - lastPanels > 200) { drawPanels(); lastPanels = now; view.stale = false; }
+    if (panels) view.stale = false;
   }
   requestAnimationFrame(frame);
 }
