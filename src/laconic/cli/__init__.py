@@ -2,7 +2,7 @@
 
 One file a command. Each adds its own parser and imports what it needs when it runs, so that ``laconic --help`` is
 quick. Whatever goes wrong is said in one sentence on stderr: exit code 2 for input that makes no sense, 1 for a run
-that diverged, 130 after Ctrl-C.
+that diverged, 130 after Ctrl-C; ``docs/command-line.md`` has them all.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from laconic._version import __version__
 from laconic.cli import (
     agents,
     certs,
+    cite,
     dashboard,
     datasets,
     demo,
@@ -98,7 +99,22 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"laconic {__version__}")
     parser.set_defaults(command=parser.help)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for room in (demo, run, tune, reproduce, datasets, doctor, export, predict, site, certs, agents, dashboard, faults):
+    for room in (
+        demo,
+        run,
+        tune,
+        reproduce,
+        datasets,
+        doctor,
+        export,
+        predict,
+        site,
+        certs,
+        agents,
+        dashboard,
+        faults,
+        cite,
+    ):
         room.add(commands)
     return parser
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laconic.cli.options import Commands, add_data_dir, add_file_options, add_protocol, describe
-from laconic.cli.words import count, facts, number, paragraph, table
+from laconic.cli.screens import print_table
+from laconic.cli.words import count, facts, number, paragraph
 
 if TYPE_CHECKING:
     from laconic.data import Dataset, Entry
@@ -62,7 +63,7 @@ def show_list(arguments: argparse.Namespace) -> int:
         rows.append([name, size, str(entry.n_inputs), entry.target, _where(entry, folder, arguments.data_dir)])
     at_hand = sum(not row[-1].startswith(_ABSENT) for row in rows[1:])
     room = shutil.get_terminal_size().columns - sum(max(len(row[k]) for row in rows) + 2 for k in range(4))
-    print(table([[*row[:-1], _clipped(row[-1], room)] for row in rows], "<>><<"))
+    print_table(rows[0], [[*row[:-1], _clipped(row[-1], room)] for row in rows[1:]], "<>><<")
     print(f"\n{at_hand} of {len(rows) - 1} at hand in {_short(folder)}. ROWS are as many as the paper takes.")
     print("`laconic data info NAME` says more, `laconic data fetch NAME` downloads.")
     return 0

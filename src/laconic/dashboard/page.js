@@ -12,6 +12,7 @@ data.edges.forEach(([a, b], e) => { touching[a].push(e); touching[b].push(e); })
 
 // Hearing --------------------------------------------------------------------------------------------------------------
 
+const nothingYet = document.querySelector("#events .none");
 let socket = null, patience = 250;
 function connect() {
   const address = new URL("changes" + location.search, location.href);
@@ -30,7 +31,7 @@ function watch() { if (socket && socket.readyState === 1) socket.send(JSON.strin
 
 function hear(said) {
   if (said.past) {  // a new connection tells all there is: what was kept here is in it, or was of another run
-    view.past = said.past; byId("events").replaceChildren(); view.stale = true; return;
+    view.past = said.past; byId("events").replaceChildren(nothingYet); view.stale = true; return;
   }
   view.updates++;
   const spoke = [];

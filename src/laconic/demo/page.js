@@ -35,7 +35,7 @@ function drawRow(name, view) {
     drawSurface(canvas, heights(view, moment, state.agent), state.agent, false);
     const [when, what] = [document.createElement("b"), document.createTextNode("")];
     when.textContent = `after ${grouped(round)} round${round > 1 ? "s" : ""}`;
-    what.textContent = `: off by ${+error.toPrecision(2)}, ${sent ? `${(sent / 1000).toPrecision(2)} kbit` : "nothing"} sent`;
+    what.textContent = `: off by ${+error.toPrecision(error < 1e-3 ? 1 : 2)}, ${sent ? `${(sent / 1000).toPrecision(2)} kbit` : "nothing"} sent`;
     figure.lastChild.replaceChildren(when, what);
     canvas.setAttribute("aria-label", `What agent ${state.agent} knows ${when.textContent}${what.textContent}`);
   }

@@ -114,7 +114,7 @@ def _map(features: RandomFeatures) -> dict[str, Any]:
         "frequencies": features.frequencies.ravel().tolist(),
         "centre": None if scaling is None else scaling.centre.tolist(),
         "scale": None if scaling is None else scaling.scale.tolist(),
-        "most": None if scaling is None else scaling.reach,
+        "most": None if scaling is None or not np.isfinite(scaling.reach) else scaling.reach,
         "linear": features.linear,
     }
 

@@ -30,7 +30,8 @@ function featuresOnGrid(map) {
       phi[at + n + l] = norm * Math.sin(phase);
     }
     if (map.linear) {
-      for (let k = 0; k < 2; k++) phi[at + 2 * n + k] = Math.max(-map.most, Math.min(map.most, u[k])) / Math.SQRT2;
+      const most = map.most === null ? Infinity : map.most;
+      for (let k = 0; k < 2; k++) phi[at + 2 * n + k] = Math.max(-most, Math.min(most, u[k])) / Math.SQRT2;
       phi[at + 2 * n + 2] = 1;
     }
   }
