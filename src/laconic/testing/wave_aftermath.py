@@ -22,11 +22,13 @@ def look_at_waves(agents: Mapping[str, Agent]) -> Iterator[str]:
     """A sentence for everything that is not as it should be: trees, what all know, what two know, what was counted.
 
     Where somebody else is among them, who is hostile, they may not agree on a tree, since it may lie about who hears
-    whom, and samples may be counted that nobody has: then only what two or more know together is looked at.
+    whom, and samples may be counted that nobody has: then only what two or more know together is looked at, and of
+    those who are together without it: it may keep others apart.
     """
-    trees: dict[int, dict[str, RovingNode]] = {}
+    trees: dict[tuple[int, str], dict[str, RovingNode]] = {}
+    together = _components(agents)
     for name, agent in agents.items():
-        trees.setdefault(waves_of(agent).tree, {})[name] = waves_of(agent).node
+        trees.setdefault((waves_of(agent).tree, together[name]), {})[name] = waves_of(agent).node
     for nodes in trees.values():
         yield from _look_at_links(nodes)
         yield from _look_at_what_all_know(nodes)
@@ -39,6 +41,19 @@ def look_at_waves(agents: Mapping[str, Agent]) -> Iterator[str]:
         if max(waves) - min(waves) > 1:
             yield f"some have finished wave {max(waves) - 1}, and others are in wave {min(waves)}."
         yield from _look_at_counts(nodes)
+
+
+def _components(agents: Mapping[str, Agent]) -> dict[str, str]:
+    """By agent, the first of those whom it can reach through these agents alone."""
+    found: dict[str, str] = {}
+    for first in sorted(agents):
+        near = [first]
+        while near:
+            name = near.pop()
+            if name in agents and name not in found:
+                found[name] = first
+                near.extend(agents[name].neighbours)
+    return found
 
 
 def _look_at_links(nodes: Mapping[str, RovingNode]) -> Iterator[str]:
