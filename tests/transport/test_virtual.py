@@ -7,6 +7,7 @@ import pytest
 from conftest import make_learner, make_stream
 
 import laconic as lc
+from laconic.protocol import guard
 from laconic.protocol.messages import Kind
 from laconic.transport.faults import (
     Crash,
@@ -311,3 +312,21 @@ def test_what_all_have_lost_counts_no_more():
         assert (min(net.since.values()) > 0) == (clock == "slotted")  # in lockstep rounds begin at zero again
         net.run(300, until=7.5)
         assert all(net.reached(name) < 30 for name in net.hosts)
+
+
+@pytest.mark.parametrize("learner", [lc.ODKLA(rho=0.5, eta=4.0), lc.DOKL(rho=0.5, eta=4.0)], ids=lambda one: one.name)
+def test_messages_that_are_late_for_long_slow_learning_down_and_do_not_make_it_diverge(learner, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(500, 8, 2))
+    y = np.sin(5 * X[..., 0]) * X[..., 1]
+    features = lc.RandomFeatures.gaussian(2, 10, 0.5, seed=0)
+    errors, usual = {}, guard.ON_TIME
+    for on_time in (usual, np.inf):  # as it is, and without
+        monkeypatch.setattr(guard, "ON_TIME", on_time)
+        faults = [Delay(5.0, 1e9, most=8.0)]
+        network = lc.Network.random(8, p=0.4, seed=1)
+        virtual = VirtualNetwork(learner, features, network, X, y, clock="slotted", faults=faults, heartbeat=6)
+        virtual.run(500)
+        errors[on_time] = np.nanmean((virtual.predictions()[-100:] - y[-100:]) ** 2)
+    assert errors[usual] < 0.1, errors
+    assert errors[np.inf] > 1, errors

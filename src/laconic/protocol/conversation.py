@@ -16,6 +16,8 @@ from laconic.protocol.messages import Farewell, Kind, Request, Statement
 from laconic.protocol.session import LIVE, OPENING, Session
 from laconic.protocol.table import Connected, Disconnected
 
+LATER = 0.95  # of how late messages were, what is expected of the next, each round that none is later
+
 
 class Conversation(Handshake):
     """The sessions of one process: see ``Ends`` for what it is made of."""
@@ -70,6 +72,7 @@ class Conversation(Handshake):
                 if say or self.has_words(end):
                     self.say(end, kind, data)
                 end.unheard += 1
+                end.late = LATER * end.late if end.late > 0.5 else 0.0
             else:
                 end.intact = False
                 dropped |= end.counted
@@ -78,6 +81,14 @@ class Conversation(Handshake):
         if dropped:
             self.settle()
         self.look_after()
+
+    @property
+    def lateness(self) -> float:
+        """On slots: how late messages come, of half the neighbours or more: one among three slows nobody down."""
+        if self.lockstep:
+            return 0.0
+        late = sorted(end.late for end in self.ends.values() if end.stage is LIVE)
+        return late[len(late) // 2] if late else 0.0
 
     def has_words(self, end: Session) -> bool:
         """Whether there is something to say to this neighbour alone."""
@@ -167,6 +178,7 @@ class Conversation(Handshake):
             return
         if why:
             raise m.Refusal(why)
+        end.late = max(end.late, float(late))
         if late < 0:
             self.book.let_pass(end.index, -late)
             end.k = statement.label - 1

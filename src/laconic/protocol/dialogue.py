@@ -32,6 +32,7 @@ from laconic.protocol.wire import VERSION, Envelope, Wire, identity
 log = logging.getLogger("laconic.protocol")
 
 ENOUGH = 32  # refusals, or doubts, in a row after which a neighbour is quarantined
+LATEST = 32  # slots beyond which it does not matter how late a message is
 QUARANTINE = 256  # occasions that it lasts for, at first
 TOLD = 256  # occasions after which the same is told again of the same neighbour
 _JOINING = 3  # reminders that an agent on slots waits for at its start
@@ -310,6 +311,8 @@ class Dialogue(Conversation):
     def doubt(self, end: Session, letter: object = None) -> None:
         """Set the share aside, open the edge anew, and count it."""
         self.counters["doubts"] += 1
+        if isinstance(letter, Statement) and not self.lockstep:  # perhaps since it is so late
+            end.late = max(end.late, float(min(end.k + 1 - letter.label, LATEST)))
         super().doubt(end, letter)
         if self.vouched and letter is not None:
             self.blame(end)

@@ -13,6 +13,10 @@ rho |F_ij|, whenever a step ends with ||theta|| > 1000 y:
 An honest agent that is lied to thus never says more than 1000 y, and is not blamed by its own neighbours, whose
 yardsticks may be ten times smaller; what its shares have grown to by what it heard is not held against it. A run that
 diverges by itself is not helped by any of that, and ends as it should.
+
+On slots, what is heard may be late. Agents that lean on what others thought some slots ago, and on shares that have
+grown all the while, swing ever further: so a step is made (1.5/l)^2 as long while the messages of half the neighbours
+come l > 1.5 slots late. It leads to the same place, the more slowly the later they come.
 """
 
 from __future__ import annotations
@@ -24,6 +28,8 @@ from laconic.protocol.waving import Waves
 
 #: How many times larger than the agent's own yardstick a neighbour may be without being blamed for where it drags it.
 AWAY = 10 * STRAIN
+#: Slots by which messages may be late without a step being shortened.
+ON_TIME = 1.5
 
 
 def learn_guarded(dialogue: Dialogue, label: float, t: int) -> tuple[int, float]:
@@ -31,6 +37,19 @@ def learn_guarded(dialogue: Dialogue, label: float, t: int) -> tuple[int, float]
     ledger = dialogue.ledger
     if isinstance(ledger, Waves):  # what a wave brings is looked at when it comes
         return ledger.learn(label)
+    late = dialogue.lateness
+    if late <= ON_TIME:
+        return _learn_bounded(dialogue, label, t)
+    before = ledger.weights.copy()
+    ended = _learn_bounded(dialogue, label, t)
+    ledger.weights = before + (ON_TIME / late) ** 2 * (ledger.weights - before)
+    return ended
+
+
+def _learn_bounded(dialogue: Dialogue, label: float, t: int) -> tuple[int, float]:
+    """A step that neighbours do not drag out of bounds."""
+    ledger = dialogue.ledger
+    assert not isinstance(ledger, Waves)
     if not ledger.strained:
         return ledger.learn(label, t)
     row = ledger.row

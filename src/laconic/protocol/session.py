@@ -155,6 +155,7 @@ class Session:
     shut: str = ""  # why nothing is taken from the other end any more
     shut_until: int = 0
     quarantines: int = 0
+    late: float = 0.0  # on slots: how many rounds too late its messages have come lately
     refused: int = 0  # messages of it refused in a row
     asked: int = -1  # the occasion on which it was last called or greeted
     requested: int = -1  # and that on which it was last asked to say something again
