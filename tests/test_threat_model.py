@@ -43,6 +43,9 @@ def limits():
         "the round that most of them can move it to": two(handshake.ROUND_LIMIT),
         "steps by which the generation of an edge may grow at once": two(handshake.FURTHEST),
         "edge rounds that the two ends of a live edge on slots may be apart": str(session.APART),
+        "slots by which the messages of half the neighbours may be late before an agent shortens its steps": str(
+            guard.ON_TIME
+        ),
         "own statements kept to be said again": str(session.LOGGED),
         "waves: an entry of C or of a U": ten(roving.FURTHEST),
         "waves: an entry of a residual, in yardsticks and samples; an entry of the common model, in yardsticks": ten(
