@@ -65,6 +65,24 @@ def test_a_learner_without_steps_has_nothing_to_tune(files, capsys):
     assert "The best of all is WaveRLS:\n  laconic run flats.csv --bandwidth 0.7 --learner waverls\n" in screen
 
 
+def test_bandwidths_are_halved(files, capsys):
+    words = ("tune", "flats.csv", "--seeds", "1", "--algorithm", "local", "--bandwidth", "0.1")
+    narrow, _ = run(capsys, *words)
+    screen, _ = run(capsys, *words, "--widths", "1,4,16")
+    shares = re.findall(r"bandwidths on ([\d.]+)% of the rounds, with mse: (.*)", screen)
+    assert [(share, told.count(":")) for share, told in shares] == [("12.5", 3), ("25", 2), ("100", 1)]
+    assert shares[0][1].startswith("0.1: ") and "bandwidth 0.4 (4 times as given)" in " ".join(screen.split())
+    mse = [float(re.search(r"Local: step [\d.]+ with mse ([\d.e-]+)", text)[1]) for text in (narrow, screen)]
+    assert mse[1] < 0.5 * mse[0]
+    command = screen.rstrip().split("\n")[-1].strip()
+    assert command.startswith("laconic run flats.csv --bandwidth 0.4 --learner local --step ")
+    timed, _ = run(capsys, *words, "--budget", "1h")
+    assert re.search(
+        r"bandwidths on 12.5% of the rounds, with mse: 0.025: .* 0.05: .* 0.1: .* 0.2: .* 0.4: ",
+        " ".join(timed.split()),
+    )
+
+
 def test_a_grid_wider_than_the_terminal_shows_the_winner(files, capsys, monkeypatch):
     words = ("tune", "flats.csv", "--seeds", "1", "--algorithm", "Q-ODKLA")
     wide, _ = run(capsys, *words)

@@ -82,6 +82,8 @@ def files(tmp_path):
         ("run flats.csv --learn odkla", "unrecognized arguments: --learn odkla"),
         ("tune flats.csv --prefix 2", "--prefix must be a share of the rounds"),
         ("tune flats.csv --seeds 0", "--seeds must be at least 1"),
+        ("tune flats.csv --widths 1,x", "--widths must be positive numbers with commas between them, got '1,x'"),
+        ("tune flats.csv --budget 60", "--budget must be a time such as 60s, 5m or 1h, got '60'"),
         ("tune flats.csv --algorithm ODKL", "--algorithm must be one of .* Did you mean 'ODKLA'?"),
         ("tune flats.csv --algorithm ,", "--algorithm must name at least one"),
         ("tune text.csv", "must be numbers or two classes"),
@@ -92,7 +94,7 @@ def files(tmp_path):
         ("reproduce --algorithm ODKLA Lokal", "--algorithm must be one of .* Did you mean 'Local'?"),
         ("reproduce --seeds 0 --no-progress", "--seeds must be at least 1"),
         ("reproduce --out flats.csv", "--out must name a folder"),
-        ("frobnicate", "COMMAND must be one of run, tune, reproduce, data, info"),
+        ("frobnicate", "COMMAND must be one of demo, run, tune, reproduce, data, info"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_sentence(files, capsys, words, said):

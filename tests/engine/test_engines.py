@@ -150,3 +150,21 @@ def test_sweep_is_simulate_many_times(features):
         assert np.array_equal(swept[kind].weights, alone.weights)
     in_order = lc.sweep(list(learners.values()), features, NETWORKS["random"], X, y, n_jobs=1)
     assert [trace.about["name"] for trace in in_order] == [learner.name for learner in learners.values()]
+
+
+def test_a_sweep_of_several_maps_is_one_of_each():
+    X, y = make_stream(60, 6)
+    maps = {
+        "narrow": lc.RandomFeatures.gaussian(X.shape[2], 8, 0.1),
+        "matern": lc.RandomFeatures.matern(X.shape[2], 12, 1.0),
+    }
+    learners = [lc.ODKLA(), lc.Local(0.3)]
+    swept = lc.sweep(learners, maps, NETWORKS["ring"], X, y)
+    assert list(swept) == [("narrow", 0), ("narrow", 1), ("matern", 0), ("matern", 1)]
+    for (name, place), trace in swept.items():
+        alone = lc.simulate(learners[place], maps[name], NETWORKS["ring"], X, y)
+        assert np.array_equal(trace.predictions, alone.predictions)
+    with pytest.raises(ValueError, match="y must be an array of labels where there are several maps"):
+        lc.sweep(learners, maps, NETWORKS["ring"], iter([(X, y)]))
+    with pytest.raises(ValueError, match="features must be a map, or at least one"):
+        lc.sweep(learners, {}, NETWORKS["ring"], X, y)

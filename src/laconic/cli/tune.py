@@ -12,19 +12,26 @@ from laconic.experiments.methods import all_methods, channel_of, learner_of
 from laconic.learners import ODKLA, QCODKLA, RFFDOKL, Local, normalise, written
 
 if TYPE_CHECKING:
+    from laconic.cli.inputs import Prepared
+    from laconic.experiments.halving import Halved
     from laconic.experiments.settings import Setting
     from laconic.experiments.tuning import Point, Tuning
 
 _USUAL = (ODKLA.name, QCODKLA.name, RFFDOKL.name, Local.name)
 
+_WIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
+
 _ABOUT = """
 Find the step sizes with the smallest mean squared error, by a grid for each
 algorithm. A winner on the edge of its grid extends the grid. --prefix 0.1 looks
-at the first tenth of the rounds only, as one could in the field."""
+at the first tenth of the rounds only, as one could in the field. --widths tries
+bandwidths, too: all of them on a short prefix, the better half on twice as
+much, and so on; --budget 60s begins nothing new after a minute."""
 
 _EXAMPLES = """
 examples:
   laconic tune my.csv --target price --algorithm ODKLA
+  laconic tune my.csv --widths 0.25,0.5,1,2,4 --budget 60s
   laconic tune air-quality --algorithm ODKLA,Local --seeds 3 --prefix 0.1"""
 
 
@@ -48,6 +55,13 @@ def add(commands: Commands) -> None:
         "--prefix", type=number, default=1.0, metavar="SHARE", help="use the first share of the rounds only (1)"
     )
     group.add_argument(
+        "--widths",
+        type=_widths,
+        metavar="LIST",
+        help="bandwidths to try, in multiples of the usual one (with --budget: 0.25,0.5,1,2,4; else only that one)",
+    )
+    group.add_argument("--budget", type=_seconds, metavar="TIME", help="for all bandwidths together: 60s, 5m, 1h")
+    group.add_argument(
         "--alpha", type=number, metavar="X", help="censoring of QC- and C-ODKLA: first threshold (0.2, or the paper's)"
     )
     group.add_argument("--beta", type=number, metavar="X", help="and its decay a round (0.9995, or the paper's)")
@@ -60,20 +74,34 @@ def run(arguments: argparse.Namespace) -> int:
 
     from laconic.cli.inputs import prepare
     from laconic.cli.words import count, facts, plural
+    from laconic.experiments.halving import halve
     from laconic.experiments.methods import methods
     from laconic.experiments.tuning import tune
 
     _check(arguments)
     source = prepare(arguments, "squared")
-    setting, seeds = source.setting, range(arguments.seeds)
+    seeds = range(arguments.seeds)
     n_rounds = len(source.stream(0).head(arguments.prefix).y)  # says what is wrong before the bar appears
+    sources = {width: _widened(source, width) for width in _candidates(arguments)}
+    done: dict[tuple[float, float], dict[str, Tuning]] = {}
     with tqdm(desc="tuning", unit=" runs", disable=None, leave=False) as bar:
-        found = tune(
-            methods(setting, arguments.algorithm),
-            lambda: (source.stream(seed) for seed in seeds),
-            prefix=arguments.prefix,
-            tick=bar.update,
-        )
+
+        def score(width: float, share: float) -> float:
+            one = sources[width]
+            done[width, share] = tune(
+                methods(one.setting, arguments.algorithm),
+                lambda: (one.stream(seed) for seed in seeds),
+                prefix=arguments.prefix * share,
+                tick=bar.update,
+            )
+            return min(tuning.score for tuning in done[width, share].values())
+
+        halved = halve(sources, score, seconds=arguments.budget)
+    source, found = sources[halved.best], done[halved.best, halved.share]
+    setting = source.setting
+    if len(sources) > 1:
+        arguments.bandwidth = setting.bandwidth
+        n_rounds = max(1, int(n_rounds * halved.share))
     rounds = plural(n_rounds, "round") + (f" (the first {100 * arguments.prefix:.3g}%)" if arguments.prefix < 1 else "")
     print(
         facts(
@@ -90,12 +118,69 @@ def run(arguments: argparse.Namespace) -> int:
             ]
         )
     )
+    if len(sources) > 1:
+        print(f"\n{_describe_halving(sources, halved)}")
     for tuning in found.values():
         print(f"\n{describe_tuning(tuning)}")
     best = min(found.values(), key=lambda tuning: tuning.score)
     tried = sum(len(tuning.table) for tuning in found.values())
     print(f"\n{count(tried)} points tried. The best of all is {best.method}:\n  {_command(arguments, best, setting)}")
     return 0
+
+
+def _widths(text: str) -> tuple[float, ...]:
+    """Positive numbers with commas between them."""
+    try:
+        found = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        found = ()
+    if not found or not all(0 < width < math.inf for width in found):
+        raise argparse.ArgumentTypeError(f"must be positive numbers with commas between them, got {text!r}")
+    return found
+
+
+def _seconds(text: str) -> float:
+    """A time: 60s, 5m or 1h."""
+    unit = {"s": 1.0, "m": 60.0, "h": 3600.0}.get(text[-1:], 0.0)
+    try:
+        seconds = float(text[:-1]) * unit
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"must be a time such as 60s, 5m or 1h, got {text!r}")
+    return seconds
+
+
+def _candidates(arguments: argparse.Namespace) -> tuple[float, ...]:
+    if arguments.widths is not None:
+        return tuple(dict.fromkeys(arguments.widths))
+    return _WIDTHS if arguments.budget is not None else (1.0,)
+
+
+def _widened(source: Prepared, width: float) -> Prepared:
+    """The same data with another bandwidth."""
+    from dataclasses import replace
+
+    if width == 1:
+        return source
+    bandwidth = float(f"{source.setting.bandwidth * width:.3g}")
+    said = f"{width:g} times {source.bandwidth_from}"
+    return replace(source, setting=replace(source.setting, bandwidth=bandwidth), bandwidth_from=said)
+
+
+def _describe_halving(sources: dict[float, Prepared], halved: Halved[float]) -> str:
+    """Which bandwidths were tried on how much, and what came of it."""
+    from laconic.cli.words import paragraph
+
+    shares = dict.fromkeys(share for _, share, _ in halved.tried)
+    lines = []
+    for part in shares:
+        scores = [(sources[width].setting.bandwidth, score) for width, share, score in halved.tried if share == part]
+        told = ", ".join(f"{bandwidth:g}: {score:.4g}" for bandwidth, score in sorted(scores))
+        lines.append(paragraph(f"bandwidths on {100 * part:.3g}% of the rounds, with mse: {told}", 2))
+    if halved.share < 1:
+        lines.append(paragraph("The time was over before the last ones saw all rounds."))
+    return "\n".join(lines)
 
 
 def describe_tuning(tuning: Tuning) -> str:

@@ -28,6 +28,7 @@ from laconic.network import Network
 from laconic.trace import Trace
 
 Key = TypeVar("Key")
+Map = TypeVar("Map")
 
 _MOST_LENT = 256 * 2**20  # bytes of features that wait for a pool of processes to end
 
@@ -60,9 +61,10 @@ def sweep(
     collective: bool = False,
     progress: bool = False,
 ) -> list[Trace]: ...
+@overload
 def sweep(
     learners: Mapping[Key, Learner] | Sequence[Learner],
-    features: RandomFeatures,
+    features: Mapping[Map, RandomFeatures],
     network: Network,
     X: object,
     y: object = None,
@@ -72,13 +74,29 @@ def sweep(
     dtype: str = "float64",
     collective: bool = False,
     progress: bool = False,
-) -> dict[Key, Trace] | list[Trace]:
+) -> dict[tuple[Map, Any], Trace]: ...
+def sweep(
+    learners: Mapping[Key, Learner] | Sequence[Learner],
+    features: RandomFeatures | Mapping[Map, RandomFeatures],
+    network: Network,
+    X: object,
+    y: object = None,
+    *,
+    n_jobs: int | None = -1,
+    engine: str = "auto",
+    dtype: str = "float64",
+    collective: bool = False,
+    progress: bool = False,
+) -> dict[Key, Trace] | list[Trace] | dict[tuple[Map, Any], Trace]:
     """Run many learners on the same stream; the features are computed once for all, the learners share the cores.
 
     Parameters
     ----------
     learners : list or dict of Learner
-    features, network, X, y, engine, dtype, collective, progress
+    features : RandomFeatures, or dict of RandomFeatures
+        One map, or several: bandwidths, kernels, numbers of frequencies. Then every learner runs over every map, and X
+        and y must be arrays.
+    network, X, y, engine, dtype, collective, progress
         As for ``simulate``.
     n_jobs : int
         Workers; -1 for one a core, None for what joblib is set to. They are threads, unless ``joblib.parallel_config``
@@ -87,8 +105,9 @@ def sweep(
     Returns
     -------
     list or dict of Trace
-        As ``learners``. A learner that diverged does not stop the others: its trace ends early, ``trace.diverged`` is
-        True, and ``trace.about["advice"]`` says what to change.
+        As ``learners``; of several maps a dict by (map, learner), a learner of a list by its number. A learner that
+        diverged does not stop the others: its trace ends early, ``trace.diverged`` is True, and
+        ``trace.about["advice"]`` says what to change.
 
     Examples
     --------
@@ -100,7 +119,23 @@ def sweep(
     >>> traces = lc.sweep(grid, features, lc.Network.ring(4), X, y)
     >>> [eta for eta, trace in traces.items() if trace.diverged]
     [0.01]
+    >>> widths = {width: lc.RandomFeatures.gaussian(2, 30, bandwidth=width) for width in (0.02, 0.5)}
+    >>> traces = lc.sweep({"odkla": lc.ODKLA()}, widths, lc.Network.ring(4), X, y)
+    >>> min(traces, key=lambda key: traces[key].mse()[-1])
+    (0.5, 'odkla')
     """
+    if isinstance(features, Mapping):
+        if y is None:
+            raise ArgumentError("y", "must be an array of labels where there are several maps of features.")
+        if not features:
+            raise ArgumentError("features", "must be a map, or at least one by its name.")
+        keyed = learners if isinstance(learners, Mapping) else dict(enumerate(learners))
+        options: dict[str, Any] = {"n_jobs": n_jobs, "engine": engine, "dtype": dtype, "collective": collective}
+        return {
+            (name, key): trace
+            for name, one in features.items()
+            for key, trace in sweep(keyed, one, network, X, y, **options, progress=progress).items()
+        }
     listed = _listed(learners)
     runs = [
         _Run(learner, make_engine(learner, features, network, engine, dtype, None, collective)) for learner in listed
