@@ -27,6 +27,7 @@ def files(tmp_path):
         "", "--help", "data", "data list", "data list --help", "data info --help", "data info synthetic",
         "data fetch --help", "run", "run --help", "run signs.csv --loss logistic", "tune --help",
         "tune --rows 500 --seeds 1", "reproduce --help", "info", "doctor --help",
+        "demo --help", "dashboard --help", "cite --help",
     ],
 )  # fmt: skip
 def test_screens_fit_the_terminal(files, capsys, monkeypatch, words, columns):

@@ -1,6 +1,7 @@
 """A real site over zenoh, watched: what agents publish and answer comes to the board, and agents may come and go."""
 
 import pytest
+from test_asking import secure
 from test_runner import WAIT, House, Running
 
 from laconic.dashboard import Board
@@ -41,6 +42,23 @@ def test_agents_come_go_and_come_back(tmp_path):
         until(board, lambda: rows()[1][1] == 1, "bob is not back")
         words = [event[3] for event in board.changes()["events"]]
         assert "bob does not answer" in words and "bob is back" in words
+    finally:
+        watcher.close()
+        for one in running:
+            one.stop()
+
+
+def test_a_guest_may_watch_where_there_is_mutual_tls(tmp_path):
+    house = secure(tmp_path)
+    board = Board(house.site.names)
+    running = [Running(house, name, progress=0.1) for name in ("ada", "bob")]
+    watcher = Watcher(house.site, board)  # as the first guest that there is
+    try:
+        for name in house.site.names:
+            until(
+                board, lambda name=name: len(board.changes(0, name).get("predictions", [])) > 2, f"{name} is not heard"
+            )
+        until(board, lambda: all(row[2] > 0 for row in board.changes()["agents"]), "no status")
     finally:
         watcher.close()
         for one in running:
