@@ -314,8 +314,9 @@ def test_what_all_have_lost_counts_no_more():
         assert all(net.reached(name) < 30 for name in net.hosts)
 
 
-@pytest.mark.parametrize("learner", [lc.ODKLA(rho=0.5, eta=4.0), lc.DOKL(rho=0.5, eta=4.0)], ids=lambda one: one.name)
-def test_messages_that_are_late_for_long_slow_learning_down_and_do_not_make_it_diverge(learner, monkeypatch):
+@pytest.mark.slow
+def test_messages_that_are_late_for_long_slow_learning_down_and_do_not_make_it_diverge(monkeypatch):
+    learner = lc.ODKLA(rho=0.5, eta=4.0)
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(500, 8, 2))
     y = np.sin(5 * X[..., 0]) * X[..., 1]
