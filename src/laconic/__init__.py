@@ -41,6 +41,7 @@ from laconic.learners.schedules import Schedule
 from laconic.losses import Loss
 from laconic.model import Model
 from laconic.network import Heard, Network
+from laconic.papers import Comparison, Runs, compare
 from laconic.trace import State, Trace
 
 if TYPE_CHECKING:
@@ -51,9 +52,11 @@ if TYPE_CHECKING:
     from laconic.testing import checks
 
 # Pictures are drawn by a room that knows traces and networks, which do not know it.
-_late.provide("draw a trace", "laconic.plot", "draw_trace")
+_late.provide("draw traces", "laconic.plot", "draw_traces")
 _late.provide("draw waves", "laconic.plot", "draw_waves")
 _late.provide("draw a network", "laconic.plot", "draw_network")
+_late.provide("show runs", "laconic.plot.html", "trace_html")
+_late.provide("show a network", "laconic.plot.html", "network_html")
 
 __all__ = [
     "DOKL",
@@ -67,6 +70,7 @@ __all__ = [
     "Censor",
     "Channel",
     "Codes",
+    "Comparison",
     "DecentralizedKernelClassifier",
     "DecentralizedKernelRegressor",
     "Diverged",
@@ -85,6 +89,7 @@ __all__ = [
     "Personal",
     "Quantizer",
     "RandomFeatures",
+    "Runs",
     "Sample",
     "Schedule",
     "State",
@@ -92,6 +97,7 @@ __all__ = [
     "Transmission",
     "WaveRLS",
     "checks",
+    "compare",
     "data",
     "defaults",
     "learners",

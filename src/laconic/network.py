@@ -85,6 +85,7 @@ class Network:
         self.starts: Array = np.concatenate([[0], np.cumsum(self.degrees)])
         self.neighbours: Array = np.ascontiguousarray(both[:, 1])
         self.positions: Array | None = None
+        self._seeded: tuple[str, dict[str, Any]] | None = None  # the class method that drew it, and its arguments
         parts, _ = _graphs.parts(self.n_agents, self.edges)
         if parts > 1:
             raise ValueError(f"the network must be connected, but it falls into {parts} parts that could never agree.")
@@ -97,6 +98,11 @@ class Network:
         n, e = self.n_agents, len(self.edges)
         return f"Network({n} agent{'s' * (n != 1)}, {e} edge{'s' * (e != 1)})"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        shown: str = _late.find("show a network")(self)
+        return shown
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Network) and self.names == other.names and np.array_equal(self.edges, other.edges)
 
@@ -105,7 +111,7 @@ class Network:
 
     def __reduce__(self) -> Any:
         # What is derived and kept for speed is left behind, so equal networks have equal pickles.
-        return _restored, (self.n_agents, self.edges, self.names, self.positions)
+        return _restored, (self.n_agents, self.edges, self.names, self.positions, self._seeded)
 
     @cached_property
     def combination(self) -> Array:
@@ -252,7 +258,9 @@ class Network:
         n_agents, p = _graphs.count_agents("n_agents", n_agents), _graphs.probability(p)
         _graphs.check_edges("n_agents", n_agents, p * n_agents * (n_agents - 1) / 2)
         alone = _drawing.alone(n_agents, p)
-        return cls._drawn(lambda draw: _drawing.random(n_agents, p, draw), seed, f"p={p:g}", connect, alone)
+        network = cls._drawn(lambda draw: _drawing.random(n_agents, p, draw), seed, f"p={p:g}", connect, alone)
+        network._seeded = "random", {"n_agents": n_agents, "p": p, "connect": connect}
+        return network
 
     @classmethod
     def geometric(cls, n_agents: int, radius: float, seed: int = 0, *, connect: bool = False) -> Network:
@@ -266,7 +274,9 @@ class Network:
         near = min(1.0, math.pi * radius**2)  # the share of the square that is near; less at its rim
         _graphs.check_edges("n_agents", n_agents, near / 4 * n_agents * (n_agents - 1) / 2)
         alone, what = _drawing.alone(n_agents, near), f"radius={radius:g}"
-        return cls._drawn(lambda draw: _drawing.geometric(n_agents, radius, draw), seed, what, connect, alone)
+        network = cls._drawn(lambda draw: _drawing.geometric(n_agents, radius, draw), seed, what, connect, alone)
+        network._seeded = "geometric", {"n_agents": n_agents, "radius": radius, "connect": connect}
+        return network
 
     @classmethod
     def small_world(
@@ -279,9 +289,25 @@ class Network:
         _graphs.check_edges("n_agents", n_agents, n_agents * n_neighbours / 2)
         if n_neighbours == 1 and n_agents > 1:  # each agent has n_neighbours // 2 on either side
             raise ValueError("n_neighbours must be at least 2, or nobody has a neighbour.")
-        return cls._drawn(
+        network = cls._drawn(
             lambda draw: _drawing.small_world(n_agents, n_neighbours, p, draw), seed, f"p={p:g}", connect, 0.0
         )
+        given = {"n_agents": n_agents, "n_neighbours": n_neighbours, "p": p, "connect": connect}
+        network._seeded = "small_world", given
+        return network
+
+    @property
+    def has_seed(self) -> bool:
+        """Whether the network was drawn from a seed, so that ``redrawn`` can draw it again."""
+        return self._seeded is not None
+
+    def redrawn(self, seed: int) -> Network:
+        """A network drawn as this one was, by ``random``, ``geometric`` or ``small_world``, from another ``seed``."""
+        if self._seeded is None:
+            raise ValueError("this network was not drawn from a seed: it cannot be drawn again.")
+        method, arguments = self._seeded
+        made: Network = getattr(type(self), method)(**arguments, seed=seed)
+        return made
 
     @classmethod
     def _drawn(
@@ -311,7 +337,13 @@ class Network:
         return axes
 
 
-def _restored(n_agents: int, edges: Array, names: tuple[str, ...], positions: Array | None) -> Network:
+def _restored(
+    n_agents: int,
+    edges: Array,
+    names: tuple[str, ...],
+    positions: Array | None,
+    seeded: tuple[str, dict[str, Any]] | None = None,
+) -> Network:
     network = Network(n_agents, edges, names)
-    network.positions = positions
+    network.positions, network._seeded = positions, seeded
     return network

@@ -6,7 +6,7 @@ label was missing (NaN) there is nothing to score and the average runs over the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, final
@@ -339,11 +339,48 @@ class Trace:
             }
         )
 
-    def plot(self, label: str | None = None, figure: Figure | None = None) -> Figure:
-        """MSE against time, against messages and against bits. Pass the figure on to draw several runs into one."""
+    def plot(
+        self,
+        label: str | None = None,
+        figure: Figure | None = None,
+        *,
+        panels: str | Sequence[str] | None = None,
+        width: float | None = None,
+    ) -> Figure:
+        """Draw the run: MSE against time, messages and bits, or what ``panels`` ask for.
+
+        Parameters
+        ----------
+        label : str, optional
+            Name of the run in the legend; the learner's by default.
+        figure : Figure, optional
+            What an earlier call returned, to draw several runs into one; or an empty one.
+        panels : name or list of names, optional
+            "rounds", "messages" and "bits" (MSE so far against these) by default; further "recent" (MSE of the last
+            fifth), "global" and "global-bits" (on everybody's data; needs ``collective=True``), "wrong" (share of
+            wrong classes) and "consensus".
+        width : float, optional
+            Width of a new figure in inches: 3.5 for a column of a paper, 7 for two. Fonts are embedded as type 42.
+
+        Examples
+        --------
+        >>> import numpy as np, laconic as lc
+        >>> X = np.random.default_rng(0).uniform(size=(100, 3, 1))
+        >>> features = lc.RandomFeatures.gaussian(n_inputs=1, n_frequencies=5)
+        >>> trace = lc.simulate(lc.ODKLA(), features, lc.Network.path(3), X, X[..., 0])
+        >>> figure = trace.plot(panels=["bits", "consensus"], width=7)
+        >>> len(figure.axes)
+        2
+        """
         _extras.need("matplotlib", "a picture")
-        drawn: Figure = _late.find("draw a trace")(self, label, figure)
+        name = str(self.about["name"]) if label is None else label
+        drawn: Figure = _late.find("draw traces")((self,), name, figure, panels, width)
         return drawn
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        shown: str = _late.find("show runs")((self,), f"Trace of {self.about['name']}")
+        return shown
 
     def plot_waves(self, figure: Figure | None = None) -> Figure:
         """The waves of a run with ``WaveRLS``: when each ran and how long, its bits and terms, below the error."""

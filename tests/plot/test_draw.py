@@ -209,3 +209,88 @@ def test_a_path_lies_down():
 def test_matplotlib_is_not_imported_before_something_is_drawn():
     code = "import sys, laconic, laconic.plot; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_panels_and_width(traces, tmp_path):
+    figure = traces["ODKLA"].plot(panels=["bits", "consensus"], width=3.5)
+    assert figure.get_figwidth() == pytest.approx(3.5)
+    bits, consensus = figure.axes
+    assert bits.get_xlabel() == "data sent (bits)"
+    assert curve(consensus, "ODKLA").get_ydata()[-1] == traces["ODKLA"].consensus()[-1]
+    assert traces["QC-ODKLA"].plot(figure=figure) is figure
+    assert len(figure.axes) == 2
+    assert len(traces["ODKLA"].plot(panels="recent").axes) == 1
+    with pytest.raises(ValueError, match="figure has the panels bits, consensus"):
+        traces["ODKLA"].plot(figure=figure, panels=["rounds"])
+    with pytest.raises(ValueError, match="panels must be one of"):
+        traces["ODKLA"].plot(panels=["nonsense"])
+    with pytest.raises(ValueError, match="panels must not name a panel twice"):
+        traces["ODKLA"].plot(panels=["bits", "bits"])
+    with pytest.raises(ValueError, match="panels must be names"):
+        traces["ODKLA"].plot(panels=[])
+    with pytest.raises(ValueError, match="width must be larger than 0"):
+        traces["ODKLA"].plot(width=0)
+    with pytest.raises(ValueError, match="width is that of a new figure"):
+        traces["ODKLA"].plot(figure=figure, width=4)
+    with pytest.raises(ValueError, match="collective=True"):
+        traces["ODKLA"].plot(panels=["global"])
+
+
+def test_fonts_are_embedded_as_type_42(traces, tmp_path):
+    traces["ODKLA"].plot().savefig(tmp_path / "run.pdf")
+    data = (tmp_path / "run.pdf").read_bytes()
+    assert b"/CIDFontType2" in data  # how a PDF calls an embedded TrueType font
+    assert b"/Type3" not in data
+
+
+def test_a_band_holds_all_seeds(traces):
+    runs = lc.Runs([traces["ODKLA"], traces["QC-ODKLA"]])
+    figure = runs.plot(label="both")
+    time = figure.axes[0]
+    mean = curve(time, "both").get_ydata()
+    assert mean[-1] == pytest.approx(np.mean([trace.mse()[-1] for trace in runs]))
+    (band,) = time.collections
+    heights = band.get_paths()[0].vertices[:, 1]
+    assert heights.min() == min(trace.mse().min() for trace in runs)
+    assert heights.max() == max(trace.mse().max() for trace in runs)
+    assert runs.plot().legends[0].get_texts()[0].get_text() == "ODKLA, 2 seeds"
+
+
+def test_the_legend_hides_nothing_and_no_two_runs_look_alike(traces):
+    figure = None
+    for number in range(15):
+        figure = traces["ODKLA"].plot(
+            label=f"a learner with a long name, {number}", figure=figure, panels=["rounds", "bits"]
+        )
+    figure.canvas.draw()
+    (legend,) = figure.legends
+    box = legend.get_window_extent()
+    assert box.y0 >= 0 and box.x0 >= 0
+    assert box.x1 <= figure.bbox.x1
+    for panel in figure.axes:
+        area = panel.get_tightbbox()
+        assert area.y0 >= box.y1 - 1
+        assert panel.get_window_extent().height > 120  # as high as before there were so many
+    lines = [line for line in figure.axes[0].lines if line.get_gid() == "laconic-run"]
+    looks = {(line.get_color(), line.get_marker(), str(line._unscaled_dash_pattern)) for line in lines}
+    assert len(looks) == 15
+
+
+def test_notebooks_show_traces_networks_runs_and_agents(traces):
+    hostile = "<script>alert('x')</script>"
+    runs = lc.Runs([traces["ODKLA"], traces["ODKLA"]])
+    network = lc.Network.from_edges(3, [(0, 1), (1, 2)], names=[hostile, "b", "c"])
+    features = lc.RandomFeatures.gaussian(n_inputs=1, n_frequencies=2)
+    agent = lc.Agent("ann", [hostile], features, lc.ODKLA(), n_agents=2, engine="reference")
+    for shown in (traces["ODKLA"], traces["Local"], runs, network, agent, lc.Network.ring(1), lc.Network.ring(2000)):
+        html = shown._repr_html_()
+        assert "<script" not in html
+        assert "http://www.w3.org/2000/svg" in html or "http" not in html  # a namespace, and nothing that is fetched
+        assert html.count("<div") == html.count("</div>")
+        assert "nan" not in html.lower().replace("finance", "")
+    assert "&lt;script&gt;" in network._repr_html_()
+    assert "&lt;script&gt;" in agent._repr_html_()
+    assert "polyline" in traces["ODKLA"]._repr_html_()
+    assert "<circle" not in lc.Network.ring(2000)._repr_html_()
+    empty = lc.simulate(lc.ODKLA(), features, lc.Network.ring(3), np.empty((0, 3, 1)), np.empty((0, 3)))
+    assert "polyline" not in empty._repr_html_()

@@ -22,9 +22,11 @@ from laconic.engine.log import Log
 from laconic.engine.outcome import advice, make_trace
 from laconic.engine.run import make_engine, progress_bar
 from laconic.engine.samples import Samples
+from laconic.engine.seeding import draws
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
 from laconic.network import Network
+from laconic.papers import Runs
 from laconic.trace import Trace
 
 Key = TypeVar("Key")
@@ -75,6 +77,7 @@ def sweep(
     collective: bool = False,
     progress: bool = False,
 ) -> dict[tuple[Map, Any], Trace]: ...
+@overload
 def sweep(
     learners: Mapping[Key, Learner] | Sequence[Learner],
     features: RandomFeatures | Mapping[Map, RandomFeatures],
@@ -82,12 +85,29 @@ def sweep(
     X: object,
     y: object = None,
     *,
+    seeds: int | Sequence[int],
+    vary: Sequence[str] | None = None,
     n_jobs: int | None = -1,
     engine: str = "auto",
     dtype: str = "float64",
     collective: bool = False,
     progress: bool = False,
-) -> dict[Key, Trace] | list[Trace] | dict[tuple[Map, Any], Trace]:
+) -> Any: ...
+def sweep(
+    learners: Mapping[Key, Learner] | Sequence[Learner],
+    features: RandomFeatures | Mapping[Map, RandomFeatures],
+    network: Network,
+    X: object,
+    y: object = None,
+    *,
+    seeds: int | Sequence[int] | None = None,
+    vary: Sequence[str] | None = None,
+    n_jobs: int | None = -1,
+    engine: str = "auto",
+    dtype: str = "float64",
+    collective: bool = False,
+    progress: bool = False,
+) -> Any:
     """Run many learners on the same stream; the features are computed once for all, the learners share the cores.
 
     Parameters
@@ -98,6 +118,11 @@ def sweep(
         and y must be arrays.
     network, X, y, engine, dtype, collective, progress
         As for ``simulate``.
+    seeds : int or list of int, optional
+        Run everything once for each of 0, 1, ..., or of these: seed s shuffles the rounds of the stream, and draws
+        features and network again where these were drawn from a seed. X and y must be arrays.
+    vary : some of "order", "features", "network", optional
+        What a seed changes; by default all that it can. Leave "order" out where the stream drifts.
     n_jobs : int
         Workers; -1 for one a core, None for what joblib is set to. They are threads, unless ``joblib.parallel_config``
         says otherwise: processes ("loky", "multiprocessing") or a cluster ("dask") give the same bits.
@@ -107,7 +132,7 @@ def sweep(
     list or dict of Trace
         As ``learners``; of several maps a dict by (map, learner), a learner of a list by its number. A learner that
         diverged does not stop the others: its trace ends early, ``trace.diverged`` is True, and
-        ``trace.about["advice"]`` says what to change.
+        ``trace.about["advice"]`` says what to change. With ``seeds`` a ``Runs`` stands in the place of each trace.
 
     Examples
     --------
@@ -124,6 +149,16 @@ def sweep(
     >>> min(traces, key=lambda key: traces[key].mse()[-1])
     (0.5, 'odkla')
     """
+    if seeds is not None:
+        each: dict[str, Any] = {"n_jobs": n_jobs, "engine": engine, "dtype": dtype, "collective": collective}
+        drawn = draws(features, network, X, y, seeds, vary)
+        made = [sweep(learners, *parts, **each, progress=progress) for _, *parts in drawn]
+        numbers = [seed for seed, *_ in drawn]
+        if isinstance(made[0], Mapping):
+            return {key: Runs([traces[key] for traces in made], numbers) for key in made[0]}
+        return [Runs(traces, numbers) for traces in zip(*made, strict=True)]
+    if vary is not None:
+        raise ArgumentError("vary", "says what seeds change: pass seeds, too.")
     if isinstance(features, Mapping):
         if y is None:
             raise ArgumentError("y", "must be an array of labels where there are several maps of features.")

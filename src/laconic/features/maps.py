@@ -84,6 +84,7 @@ class RandomFeatures:
         self._bandwidth = 1.0
         self._description = "RandomFeatures(frequencies)"
         self._settings: dict[str, Any] | None = None
+        self._drawn: tuple[str, dict[str, Any]] | None = None  # the class method that drew it, and its arguments
 
     @property
     def n_inputs(self) -> int:
@@ -153,6 +154,24 @@ class RandomFeatures:
             return self._kernel((left[:, None, :] - right[None, :, :]) / self._bandwidth)
         values = self._kernel(self.scaling.lift(left)[:, None, :] - self.scaling.lift(right)[None, :, :])
         return values + self._tail(left) @ self._tail(right).T if self.linear else values
+
+    def redrawn(self, seed: int) -> RandomFeatures:
+        """The same map with other frequencies, those of another ``seed``.
+
+        >>> import laconic as lc
+        >>> lc.RandomFeatures.gaussian(n_inputs=2, n_frequencies=30, seed=0).redrawn(7)
+        RandomFeatures.gaussian(n_inputs=2, n_frequencies=30, bandwidth=1, seed=7)
+        """
+        if self._drawn is None:
+            raise ValueError("these features were made from bare frequencies: they cannot be drawn again.")
+        method, arguments = self._drawn
+        made: RandomFeatures = getattr(type(self), method)(**arguments, seed=seed)
+        return made
+
+    @property
+    def has_seed(self) -> bool:
+        """Whether the map was drawn from a seed, so that ``redrawn`` can draw it again."""
+        return self._drawn is not None
 
     def settings(self) -> dict[str, Any] | None:
         """The arguments of ``scaled`` that make this map again, fit for JSON; None of a map that does not scale.
@@ -251,6 +270,7 @@ class RandomFeatures:
             "linear": features.linear,
             **({} if scaling.reach == REACH else {"reach": scaling.reach}),
         }
+        features._drawn = "scaled", {name: value for name, value in features._settings.items() if name != "seed"}
         extra = "" if features.linear else ", linear=False"
         about = f"n_inputs={scaling.n_inputs}, n_frequencies={n}, seed={draw.seed}{extra}"
         features._description = f"RandomFeatures.automatic({about})"
@@ -282,7 +302,14 @@ class RandomFeatures:
         listed = ", ".join(f"{width:g}" for width in choice) + ("," if len(choice) == 1 else "")
         about = str(draw).replace("bandwidth=1", f"bandwidths=({listed})")
         kernel = partial(kernels.mixture, widths=widths)
-        return cls._of(draw, draw.normal() / widths[:, None], f"mixture({about})", kernel)
+        features = cls._of(draw, draw.normal() / widths[:, None], f"mixture({about})", kernel)
+        return features._note("mixture", draw, bandwidths=tuple(choice.tolist()))
+
+    def _note(self, method: str, draw: Draw, **more: Any) -> RandomFeatures:
+        """Remember what drew the map."""
+        shape = {"n_inputs": draw.n_inputs, "n_frequencies": draw.n_frequencies, "orthogonal": draw.orthogonal}
+        self._drawn = method, shape | more
+        return self
 
     @classmethod
     def _of(cls, draw: Draw, frequencies: Array, description: str, kernel: Kernel) -> RandomFeatures:
@@ -309,7 +336,8 @@ class RandomFeatures:
         kernel as it is.
         """
         draw = Draw(n_inputs, n_frequencies, bandwidth, seed, orthogonal)
-        return cls._of(draw, draw.normal(), f"gaussian({draw})", kernels.gaussian)
+        features = cls._of(draw, draw.normal(), f"gaussian({draw})", kernels.gaussian)
+        return features._note("gaussian", draw, bandwidth=draw.bandwidth)
 
     @classmethod
     def laplacian(
@@ -329,7 +357,8 @@ class RandomFeatures:
         draw = Draw(n_inputs, n_frequencies, bandwidth, seed, orthogonal)
         frequencies = draw.normal()
         frequencies /= np.abs(draw.random.standard_normal(frequencies.shape))
-        return cls._of(draw, frequencies, f"laplacian({draw})", kernels.laplacian)
+        features = cls._of(draw, frequencies, f"laplacian({draw})", kernels.laplacian)
+        return features._note("laplacian", draw, bandwidth=draw.bandwidth)
 
     @classmethod
     def matern(
@@ -351,7 +380,8 @@ class RandomFeatures:
         draw = Draw(n_inputs, n_frequencies, bandwidth, seed, orthogonal)
         frequencies = draw.normal()
         frequencies *= np.sqrt(2 * nu / draw.random.chisquare(2 * nu, size=(draw.n_frequencies, 1)))
-        return cls._of(draw, frequencies, f"matern(nu={nu:g}, {draw})", partial(kernels.matern, nu=nu))
+        features = cls._of(draw, frequencies, f"matern(nu={nu:g}, {draw})", partial(kernels.matern, nu=nu))
+        return features._note("matern", draw, nu=nu, bandwidth=draw.bandwidth)
 
 
 #: Kernels that can be chosen by name, and what draws their frequencies.

@@ -40,14 +40,35 @@ STYLES = (
 )
 
 
+def style_of(number: int) -> Style:
+    """The style of the run with that number: after all colours come the same ones with other marks and dashes."""
+    turn, n = number // len(STYLES), len(STYLES)
+    color, mark, dash = (STYLES[(number + shift) % n] for shift in (0, turn, 2 * turn))
+    return Style(color.color, dash.dashes, mark.marker)
+
+
+def draw_band(panel: Axes, cost: Array, least: Array, most: Array, style: Style) -> None:
+    """Where all runs of several seeds lie."""
+    shown = np.flatnonzero((cost > 0) & np.isfinite(least) & np.isfinite(most))
+    kept = shown[_thinned(shown.size)]
+    panel.fill_between(
+        cost[kept], least[kept], most[kept], color=style.color, alpha=0.18, linewidth=0, zorder=2, gid="laconic-band"
+    )
+
+
+def _thinned(size: int) -> Array:
+    """As many places as a line can show, evenly spread on the logarithmic axis."""
+    if size == 0:
+        return np.empty(0, dtype=int)
+    return np.unique(np.geomspace(1, size, min(POINTS, size)).round().astype(int) - 1)
+
+
 def draw_curve(panel: Axes, cost: Array, mse: Array, style: Style, name: str, number: int) -> None:
     """One run in one panel: a line with a few marks, and a larger mark where it ends."""
     shown = np.flatnonzero((cost > 0) & np.isfinite(mse))
     if shown.size == 0:
         return
-    # As many points as a line can show, evenly spread on the logarithmic axis.
-    ranks = np.geomspace(1, shown.size, min(POINTS, shown.size)).round().astype(int) - 1
-    kept = shown[np.unique(ranks)]
+    kept = shown[_thinned(shown.size)]
     x, y = cost[kept], mse[kept]
     panel.plot(
         x, y, color=style.color, dashes=style.dashes or (None, None), linewidth=1.6, label=name, gid=RUN,
@@ -59,12 +80,12 @@ def draw_curve(panel: Axes, cost: Array, mse: Array, style: Style, name: str, nu
     )  # fmt: skip
 
 
-def draw_reference(panel: Axes, level: float, style: Style, name: str) -> None:
+def draw_reference(panel: Axes, level: float, style: Style, name: str, small: bool = False) -> None:
     """A run that sent nothing, in a panel whose axis counts what was sent."""
     panel.axhline(level, color=style.color, linewidth=1.0, dashes=(1, 2.5), zorder=2, gid=RUN)
     panel.annotate(
-        f"{name}: sends nothing", (0, level), xycoords=("axes fraction", "data"), xytext=(4, 3),
-        textcoords="offset points", fontsize=8, color=style.color,
+        "sends nothing" if small else f"{name}: sends nothing", (0, level), xycoords=("axes fraction", "data"), xytext=(4, 3),
+        textcoords="offset points", fontsize=7 if small else 8, color=style.color,
     )  # fmt: skip
 
 
@@ -75,7 +96,7 @@ def _marks(x: Array, number: int) -> list[int]:
     return sorted({int(k) for k in np.searchsorted(np.log(x), low + spread * (high - low))} - {len(x) - 1, len(x)})
 
 
-def dress(panel: Axes) -> None:
+def dress(panel: Axes, small: bool = False) -> None:
     """Give a panel its logarithmic axes, its grid and its quiet frame."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
@@ -89,5 +110,5 @@ def dress(panel: Axes) -> None:
     for side, spine in panel.spines.items():
         spine.set_visible(side in ("left", "bottom"))
         spine.set_color("#bbbbbb")
-    panel.tick_params(which="both", color="#bbbbbb", labelcolor=QUIET, labelsize=9)
+    panel.tick_params(which="both", color="#bbbbbb", labelcolor=QUIET, labelsize=7 if small else 9)
     panel.tick_params(which="minor", length=0)

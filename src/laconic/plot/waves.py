@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from laconic._validate import Array
+from laconic.plot.panels import recent_mse
 from laconic.plot.style import FAINT, INK, QUIET, STYLES, dress
 from laconic.trace import Trace
 
@@ -41,7 +41,7 @@ def draw_waves(trace: Trace, figure: Figure | None) -> Figure:
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
     first = trace.state.round - trace.n_rounds
     rounds = np.arange(first + 1, first + trace.n_rounds + 1)
-    error = _late_error(trace)
+    error = recent_mse(trace)
     shown = np.isfinite(error)
     above.plot(rounds[shown], error[shown], color=STYLES[0].color, linewidth=1.6)
     dress(above)
@@ -69,18 +69,6 @@ def draw_waves(trace: Trace, figure: Figure | None) -> Figure:
         loc="left", fontsize=9, color=QUIET,
     )  # fmt: skip
     return figure
-
-
-def _late_error(trace: Trace) -> Array:
-    """The mean squared error of the last fifth of the rounds so far."""
-    scores = np.nan_to_num(trace.squared_errors())
-    counts = np.concatenate([[0], np.cumsum((~np.isnan(trace.labels)).sum(axis=1))])
-    totals = np.concatenate([[0.0], np.cumsum(scores.sum(axis=1))])
-    ends = np.arange(1, trace.n_rounds + 1)
-    starts = np.minimum(ends - 1, (ends * 0.8).astype(int))
-    n = counts[ends] - counts[starts]
-    means: Array = np.divide(totals[ends] - totals[starts], n, out=np.full(len(ends), np.nan), where=n > 0)
-    return means
 
 
 def _quiet(panel: Axes) -> None:

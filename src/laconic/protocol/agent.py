@@ -34,6 +34,7 @@ from laconic.protocol.ledger import Ledger
 from laconic.protocol.messages import Kind, Position
 from laconic.protocol.parts import LOCKSTEP, SLOTTED, make_dialogue
 from laconic.protocol.session import Session
+from laconic.protocol.showing import agent_html
 from laconic.protocol.state import put_state, take_state
 from laconic.protocol.wave_dialogue import WaveDialogue
 from laconic.protocol.waving import Waves
@@ -125,13 +126,8 @@ class Agent:
         self.heartbeat = _validate.integer("heartbeat", heartbeat, least=0 if clock == LOCKSTEP else 1)
         inc = secrets.randbits(64) if incarnation is None else incarnation
         inc = _validate.integer("incarnation", inc, least=0, most=(1 << 64) - 1)
-        options: dict[str, Any] = {
-            "clock": clock,
-            "dtype": dtype,
-            "engine": engine,
-            "inc": inc,
-            "heartbeat": self.heartbeat,
-        }
+        options: dict[str, Any] = {"clock": clock, "dtype": dtype, "engine": engine, "inc": inc}
+        options["heartbeat"] = self.heartbeat
         self._dialogue = make_dialogue(self.name, features, learner, n_agents, len(degrees), **options)
         self._ledger, self._wire = self._dialogue.ledger, self._dialogue.wire
         self._speaks = learner.channel is not None or learner.speech is Speech.OWN
@@ -158,6 +154,8 @@ class Agent:
 
     def __repr__(self) -> str:
         return f"Agent({self.name!r}, neighbours={list(self.neighbours)}, round={self.round})"
+
+    _repr_html_ = agent_html
 
     # ----------------------------------------------------------------------------------------------------------------
     # Rounds

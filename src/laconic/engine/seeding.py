@@ -1,0 +1,77 @@
+"""What a seed of a sweep stands for: the order of the rounds, the frequencies, and the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from laconic import _validate
+from laconic._worded import ArgumentError
+from laconic.features import RandomFeatures
+from laconic.network import Network
+
+VARIED = ("order", "features", "network")
+_MOST = 10_000
+
+
+class Drawn(NamedTuple):
+    """What is run for one seed."""
+
+    seed: int
+    features: Any
+    network: Network
+    X: object
+    y: object
+
+
+def draws(
+    features: RandomFeatures | Mapping[Any, RandomFeatures],
+    network: Network,
+    X: object,
+    y: object,
+    seeds: int | Sequence[int],
+    vary: Sequence[str] | None,
+) -> list[Drawn]:
+    """Everything once for each seed; ``vary`` None changes all that a seed can change."""
+    if y is None:
+        raise ArgumentError("y", "must be an array of labels where there are seeds.")
+    maps = list(features.values()) if isinstance(features, Mapping) else [features]
+    can = {
+        "order": True,
+        "features": all(getattr(one, "has_seed", False) for one in maps),
+        "network": bool(getattr(network, "has_seed", False)),
+    }
+    if vary is None:
+        varied = [name for name in VARIED if can[name]]
+    else:
+        listed = [vary] if isinstance(vary, str) else list(vary)
+        varied = [_validate.choice("vary", name, VARIED) for name in listed]
+    for name in varied:
+        if not can[name]:
+            raise ArgumentError("vary", f"names {name!r}, but the {name} given here came from no seed.")
+    inputs, labels = np.asarray(X), np.asarray(y)
+    made = []
+    for seed in _seeds(seeds):
+        order = np.random.default_rng(seed).permutation(len(labels)) if "order" in varied else slice(None)
+        drawn: Any = features
+        if "features" in varied:
+            redrawn = {key: one.redrawn(seed) for key, one in _keyed(features).items()}
+            drawn = redrawn if isinstance(features, Mapping) else redrawn[None]
+        graph = network.redrawn(seed) if "network" in varied else network
+        made.append(Drawn(seed, drawn, graph, inputs[order], labels[order]))
+    return made
+
+
+def _keyed(features: RandomFeatures | Mapping[Any, RandomFeatures]) -> Mapping[Any, RandomFeatures]:
+    return features if isinstance(features, Mapping) else {None: features}
+
+
+def _seeds(seeds: int | Sequence[int]) -> list[int]:
+    if isinstance(seeds, (list, tuple, range, np.ndarray)):
+        listed = [_validate.integer("seeds", seed, least=0) for seed in seeds]
+        if not listed or len(set(listed)) < len(listed):
+            raise ArgumentError("seeds", f"must be whole numbers, none of them twice, got {_validate.shown(seeds)}.")
+        return listed
+    return list(range(_validate.integer("seeds", seeds, least=1, most=_MOST)))
