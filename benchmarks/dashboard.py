@@ -17,7 +17,7 @@ import numpy as np
 from playwright.sync_api import sync_playwright
 
 import laconic as lc
-from laconic.dashboard import Board, Gate, make_app
+from laconic.dashboard import Board, Gate, Lane, make_app
 from laconic.dashboard.serving import listen_on, server_of
 
 
@@ -54,7 +54,7 @@ def main() -> None:
 def measure(browser: object, n: int, seconds: float) -> None:
     network = lc.Network.geometric(n, radius=1.9 / n**0.5, seed=1, connect=True)
     board, stop = Board([f"a{k}" for k in range(n)]), threading.Event()
-    server = server_of(make_app("field", board, network, Gate()))
+    server = server_of(make_app("field", [Lane("QC-ODKLA", board)], network, Gate()))
     with listen_on("127.0.0.1", 0) as listener:
         threads = [
             threading.Thread(target=server.run, kwargs={"sockets": [listener]}),

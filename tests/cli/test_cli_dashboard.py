@@ -54,7 +54,7 @@ def test_it_serves_until_it_is_interrupted(site):
         assert httpx.get(address.replace("word", "guess")).status_code == 403
         process.send_signal(signal.SIGINT)
         _, wrong = process.communicate(timeout=60)
-        assert process.returncode == 130 and wrong.strip() == "laconic: interrupted."
+        assert process.returncode == 0 and wrong.strip() == ""  # it is how one leaves a page
     finally:
         process.kill()
         process.wait()

@@ -16,7 +16,7 @@ def test_a_reader_is_told_what_changed_and_nothing_twice():
     board = Board(["hall", "study"])
     board.status("hall", STATUS, 1.0)
     first = board.changes()
-    assert first["agents"] == [[0, 1, 8, 0.5, 900, 3, 5, 0, 0]]
+    assert first["agents"] == [[0, 1, 8, 0.5, 900, 3, 5, 0, 0, 0]]
     board.status("hall", STATUS, 2.0)  # nothing new
     assert board.changes(first["version"])["agents"] == []
     board.status("study", {**STATUS, "round": 9}, 2.0)
@@ -48,7 +48,7 @@ def test_who_says_nothing_is_gone_and_who_speaks_again_is_back():
         "hall does not answer",
         "hall is back",
         "hall restored 2 neighbours from a snapshot",
-        "hall: neighbour is silent (neighbour study)",
+        "hall hears nothing of study and goes on without",
     ]
 
 
@@ -63,7 +63,7 @@ def test_what_makes_no_sense_is_left_out(value):
     board.alert("hall", {"event": "x" * 9999, "why": value}, 1.0)
     told = board.changes(0, "hall")
     json.dumps(told, allow_nan=False)
-    assert told["agents"] == [[0, 1, 0, None, 0, 0, 0, 0, 0]] and len(told["events"]) == 1
+    assert told["agents"] == [[0, 1, 0, None, 0, 0, 0, 0, 0, 0]] and len(told["events"]) == 1
     assert len(told["events"][0][3]) < 500
 
 
@@ -78,6 +78,24 @@ def test_the_past_grows_coarser_and_not_longer():
     steps = {b["time"] - a["time"] for a, b in itertools.pairwise(past)}
     assert max(steps) <= 16
     assert all(point["bits"] == 10 * point["round"] and len(point["errors"]) == 1000 for point in past)
+
+
+def test_who_comes_late_is_told_the_past_and_who_stays_what_is_added():
+    board = Board(["hall", "study"])
+    board.status("hall", STATUS, 1.0)
+    board.look(1.0)
+    first = board.changes()
+    assert [point["time"] for point in first["past"]] == [1.0] and "links" not in first
+    board.spoken([(0, 1), (1, 0)])
+    board.agree(0.25)
+    board.happened("wave", "wave 3", 2.0)
+    board.look(2.0)
+    second = board.changes(first["version"])
+    assert "past" not in second and [point["time"] for point in second["points"]] == [2.0]
+    assert second["points"][0]["disagreement"] == 0.25 and second["links"] == [[0, 1], [1, 0]]
+    assert [event[2:] for event in second["events"]] == [["wave", "wave 3"]]
+    third = board.changes(second["version"])
+    assert third["points"] == third["links"] == third["events"] == []
 
 
 def test_the_gate():

@@ -6,13 +6,17 @@ import argparse
 import json
 import logging
 import os
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from laconic import _validate
+from laconic.cli import live
+from laconic.cli.live import add_live_options
 from laconic.cli.options import Commands, describe, number, one_of, whole
 
 if TYPE_CHECKING:
+    from laconic.deploy.operations.screen import Screen
     from laconic.deploy.settings.site import Site
 
 _ABOUT_AGENT = """
@@ -35,7 +39,8 @@ _EXAMPLES_UP = """
 examples:
   laconic up site.toml
   laconic up site.toml --rounds 1000 --trace traces
-  laconic up site.toml --fresh             forget what was learned before"""
+  laconic up site.toml --fresh             forget what was learned before
+  laconic up site.toml --live --open       and show them in a browser"""
 
 
 def add(commands: Commands) -> None:
@@ -67,6 +72,7 @@ def add(commands: Commands) -> None:
     _add_common(parser)
     parser.add_argument("--progress", type=number, metavar="SEC", help="seconds between reports (10; on a terminal: 1)")
     parser.add_argument("--trace", metavar="DIR", help="write what each did to DIR/NAME.npz when it ends")
+    add_live_options(parser, plays=False)
     parser.set_defaults(command=run_all)
 
 
@@ -169,6 +175,7 @@ def run_all(arguments: argparse.Namespace) -> int:
     from laconic.deploy.settings.site import Site
 
     _check(arguments)
+    live.check(arguments)
     site = Site.read(arguments.config)
     for agent in site.agents:
         if agent.source.kind == "stdin":
@@ -195,7 +202,15 @@ def run_all(arguments: argparse.Namespace) -> int:
     with only_one(lock_path(site), f"{site.file} is up on this machine"):
         if arguments.fresh:
             _forget_all(site)
-        return Supervisor(commands, screen, spare=spare).run()
+        with _live(arguments, site, screen) if arguments.live else nullcontext():
+            return Supervisor(commands, screen, spare=spare).run()
+
+
+def _live(arguments: argparse.Namespace, site: Site, screen: Screen) -> AbstractContextManager[str]:
+    """The page of the site, served by this process."""
+    from laconic.cli.dashboard import watched
+
+    return watched(arguments, site, say=screen.announce)
 
 
 def _forget_all(site: Site) -> None:

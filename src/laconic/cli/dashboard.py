@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from laconic import _validate
-from laconic.cli.options import Commands, describe, whole
+from laconic.cli.live import add_page_options
+from laconic.cli.options import Commands, describe
+
+if TYPE_CHECKING:
+    from laconic.deploy.settings.site import Site
 
 _ABOUT = """
 Show a running site in a browser: who speaks, how far off each agent is, what
@@ -19,8 +25,6 @@ examples:
   laconic dashboard home/site.toml --host 0.0.0.0 --port 8765
   laconic dashboard home/site.toml --as screen      with a guest's certificate"""
 
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
-
 
 def add(commands: Commands) -> None:
     """Add the command ``dashboard``."""
@@ -31,44 +35,44 @@ def add(commands: Commands) -> None:
         **describe(_ABOUT, _EXAMPLES),
     )
     parser.add_argument("config", metavar="FILE", help="the site's settings, as `laconic init` writes them")
-    parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="serve there (127.0.0.1: this machine)")
-    parser.add_argument("--port", type=whole, default=8765, metavar="P", help="and on this port; 0 for any (8765)")
-    parser.add_argument("--token", metavar="WORD", help="who looks must know it (default: drawn, if --host is given)")
+    add_page_options(parser)
     parser.add_argument("--as", dest="guest", metavar="NAME", help="whose certificate to show, where agents want one")
-    parser.add_argument("--open", action="store_true", help="open the page in a browser")
     parser.set_defaults(command=dashboard)
 
 
 def dashboard(arguments: argparse.Namespace) -> int:
     """Listen to the site and serve the page until Ctrl-C."""
-    import secrets
-
-    from laconic._extras import need
+    from laconic.cli import live
     from laconic.deploy.settings.site import Site
 
-    _validate.integer("--port", arguments.port, least=0, most=65535)
+    live.check(arguments)
     site = Site.read(arguments.config)
-    need("starlette", "the dashboard")
-    from laconic.dashboard.board import Board
-    from laconic.dashboard.serving import Gate, listen_on, make_app, server_of
+
+    def say(words: str) -> None:
+        print(words, flush=True)
+
+    with watched(arguments, site, arguments.guest, say):
+        live.wait()
+    return 0
+
+
+@contextmanager
+def watched(
+    arguments: argparse.Namespace, site: Site, guest: str | None = None, say: Callable[[str], object] | None = None
+) -> Iterator[str]:
+    """A site that is listened to, and its page, as long as this lasts."""
+    from laconic.cli import live
+    from laconic.dashboard import Board, Lane
     from laconic.dashboard.watching import Watcher
+    from laconic.learners import Speech
+    from laconic.waves import Routes
 
-    token = arguments.token
-    if token is None and arguments.host not in _LOOPBACK:
-        token = secrets.token_urlsafe(16)
-    board = Board(site.names)
-    app = make_app(site.name, board, site.network(), Gate(token))
-    with listen_on(arguments.host, arguments.port) as listener:
-        watcher = Watcher(site, board, arguments.guest)
-        host = f"[{arguments.host}]" if ":" in arguments.host else arguments.host
-        address = f"http://{host}:{listener.getsockname()[1]}/{f'?token={token}' if token else ''}"
-        print(f"{site.name} is shown at {address} (Ctrl-C ends it)", flush=True)
-        if arguments.open:
-            import webbrowser
-
-            webbrowser.open(address)
+    board, network, learner = Board(site.names), site.network(), site.learner()
+    tree = Routes(network).links if learner.speech is Speech.OWN else ()
+    hint = f"Start the agents with laconic up {site.file}, or on their devices."
+    with live.shown(arguments, site.name, [Lane(learner.name, board, tree)], network, hint=hint, say=say) as where:
+        watcher = Watcher(site, board, guest)
         try:
-            server_of(app).run(sockets=[listener])
+            yield where
         finally:
             watcher.close()
-    return 0

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from laconic.cli.options import Commands, describe, whole
+from laconic.cli.live import add_live_options, check, played
+from laconic.cli.options import Commands, describe, one_of, whole
 from laconic.cli.words import count, note_of_compiling, paragraph
 
 if TYPE_CHECKING:
@@ -24,9 +26,12 @@ _EXAMPLES = """
 examples:
   laconic demo --open
   laconic demo --seed 7 -o seven.html
-  laconic demo --json --quiet"""
+  laconic demo --json --quiet
+  laconic demo --live --open --beside ODKLA"""
 
 _PAGE = "laconic-demo.html"
+#: Whom ``--live`` shows, and who stands beside it unless somebody else is asked for.
+_FIRST, _BESIDE = "WaveRLS", "QC-ODKLA"
 
 
 def add(commands: Commands) -> None:
@@ -40,6 +45,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("--seed", type=whole, default=0, metavar="S", help="decides samples and frequencies (0)")
     parser.add_argument("--json", action="store_true", help="tell the numbers as JSON")
     parser.add_argument("--quiet", action="store_true", help="no table: tell where the page is, and nothing else")
+    add_live_options(parser, opens=False)
     parser.set_defaults(command=demo)
 
 
@@ -48,8 +54,29 @@ def demo(arguments: argparse.Namespace) -> int:
     path = Path(arguments.out).expanduser()
     if path.is_dir():
         raise ValueError(f"--out must name a file, and {arguments.out!r} is a folder.")
+    check(arguments)
     path.parent.mkdir(parents=True, exist_ok=True)
+    with _live(arguments) if arguments.live else nullcontext():
+        return _show(arguments, path)
 
+
+def _live(arguments: argparse.Namespace) -> AbstractContextManager[None]:
+    """The landscape as it is learned by waves, beside another of those in the table."""
+    from laconic.demo import landscape
+    from laconic.demo.running import learners, shared_features
+    from laconic.experiments.streams import Stream
+
+    known = {name: learner for name, (learner, _) in learners(arguments.rounds).items()}
+    beside = None
+    if arguments.beside != "nobody":
+        beside = known[one_of(*known)(arguments.beside or _BESIDE)]
+    X, y = landscape.measure(arguments.rounds, arguments.seed)
+    stream = Stream(X, y, shared_features(arguments.seed), landscape.neighbourhood())
+    return played(arguments, "ten agents, one landscape", known[_FIRST], beside, stream)
+
+
+def _show(arguments: argparse.Namespace, path: Path) -> int:
+    """All learners, the page and the table."""
     from laconic._files import written_whole
     from laconic.cli.screens import working
     from laconic.demo import render, show
@@ -66,7 +93,7 @@ def demo(arguments: argparse.Namespace) -> int:
         print(path)
     else:
         _tell(outcome, path)
-    if arguments.open:
+    if arguments.open and not arguments.live:
         _open(path)
     return 0
 

@@ -23,7 +23,7 @@ from laconic.features import RandomFeatures
 _AGENTS = 5
 #: On data scaled to [0, 1] this leaves out about half of the messages from the first round to the last. The paper's
 #: (4, 0.99) silences the first hundred rounds, which may be all there are, and hardly any later.
-_ALPHA, _BETA = 0.2, 0.9995
+ALPHA, BETA = 0.2, 0.9995
 _SAMPLE = 1000  # rows whose distances make the median: half a million pairs
 
 
@@ -93,7 +93,7 @@ def prepare(arguments: argparse.Namespace, loss: str | None) -> Prepared:
     scale = arguments.scale or ("column" if usual is None else SCALING[arguments.protocol])
     y, unit = _labels(dataset, loss, scale)
     X = dataset.X if scale == "running" else data.scale(dataset.X, scale)
-    setting = usual or Setting(dataset.name, dataset.name, min(_AGENTS, len(dataset)), 1.0, _ALPHA, _BETA)
+    setting = usual or Setting(dataset.name, dataset.name, min(_AGENTS, len(dataset)), 1.0, ALPHA, BETA)
     bandwidth, bandwidth_from = arguments.bandwidth, "as given"
     if bandwidth is None and usual is not None and scale == SCALING[arguments.protocol]:
         bandwidth, bandwidth_from = usual.bandwidth, "the paper's"

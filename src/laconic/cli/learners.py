@@ -36,6 +36,15 @@ def make_learner(arguments: argparse.Namespace, setting: Setting, loss: str) -> 
     return kind(**{name: value for name, value in made.items() if name in takes})
 
 
+def usual_learner(name: str, arguments: argparse.Namespace, setting: Setting, loss: str) -> Learner | None:
+    """The learner of that name with its usual steps and channel, whatever options say of another; 'nobody' is None."""
+    if name == "nobody":
+        return None
+    options = (*STEPS, *_CHANNEL, "regularization", "parameter")
+    named = argparse.Namespace(**{**vars(arguments), **dict.fromkeys(options), "learner": name})
+    return make_learner(named, setting, loss)
+
+
 def local_twin(learner: Learner, network: Network, n_rounds: int) -> Learner:
     """What agents would have learned had they never spoken: the learner itself, alone, or Local with its steps."""
     alone = learner.alone(n_rounds)

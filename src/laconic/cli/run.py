@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from laconic import learners, losses
 from laconic.cli.learners import parameter
+from laconic.cli.live import add_live_options, check, played
 from laconic.cli.options import Commands, add_stream_options, describe, in_words, number, one_of, span, whole
 from laconic.defaults import BUDGETS, TASKS
-from laconic.learners import QCODKLA
+from laconic.learners import QCODKLA, Learner, Speech
+
+if TYPE_CHECKING:
+    from laconic.cli.inputs import Prepared
+    from laconic.experiments.streams import Stream
 
 _USUAL = learners.written(QCODKLA)
 #: Who gives one of these knows what is to be run; where none is given, features and learner are chosen.
@@ -36,7 +43,8 @@ examples:
   laconic run patients.csv --target days --agent-column hospital --json
   laconic run my.csv --learner odkla --rho 0.2 --eta 1.5 --out results
   laconic run air-quality --partition sorted-by-target --data-dir raw
-  laconic run electricity --loss logistic --partition time --scale running"""
+  laconic run electricity --loss logistic --partition time --scale running
+  laconic run my.csv --live --open --beside qc-odkla"""
 
 
 def add(commands: Commands) -> None:
@@ -119,11 +127,13 @@ def add(commands: Commands) -> None:
     group.add_argument("--json", action="store_true", help="print the result as one JSON object")
     group.add_argument("--out", metavar="DIR", help="leave trace, model, pictures and run.json there")
     group.add_argument("--progress", action="store_true", help="show a progress bar")
+    add_live_options(parser)
     parser.set_defaults(command=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Learn as is chosen or as is told, and print what that brought."""
+    check(arguments)
     named = [name for name in _NAMING if getattr(arguments, name) is not None]
     if not named:
         from laconic.cli.untuned import run_untuned
@@ -154,24 +164,39 @@ def run_named(arguments: argparse.Namespace) -> int:
     folder = _folder(arguments.out)
     data = (stream.features, stream.network, stream.X, stream.y)
     twin = local_twin(learner, stream.network, len(stream.y))
-    with note_of_compiling():
-        simulate(learner, *data[:2], stream.X[:1], stream.y[:1])  # so that the time below is that of the run alone
-        trace = simulate(learner, *data, progress=arguments.progress)
-        # The scores of everybody's model on everybody's data cost far more than the run: they are not in its time.
-        both = sweep({"learner": learner, "local": twin}, *data, collective=True)
-    together = both["learner"]
-    trace = dataclasses.replace(
-        trace, collective_square=together.collective_square, collective_loss=together.collective_loss
-    )
-    result = Result(source, learner, stream, trace, twin, both["local"])
-    print(as_json(result, arguments) if arguments.json else result)
-    if folder is not None:
-        written = f"written to {folder}: {', '.join(write(folder, result, arguments))}"
-        if arguments.json:
-            note(f"{written}.")
-        else:
-            print(f"\n{written}")
-    return 0
+    with _live(arguments, source, learner, twin, stream):
+        with note_of_compiling():
+            simulate(learner, *data[:2], stream.X[:1], stream.y[:1])  # so that the time below is that of the run alone
+            trace = simulate(learner, *data, progress=arguments.progress)
+            # The scores of everybody's model on everybody's data cost far more than the run: they are not in its time.
+            both = sweep({"learner": learner, "local": twin}, *data, collective=True)
+        together = both["learner"]
+        trace = dataclasses.replace(
+            trace, collective_square=together.collective_square, collective_loss=together.collective_loss
+        )
+        result = Result(source, learner, stream, trace, twin, both["local"])
+        print(as_json(result, arguments) if arguments.json else result)
+        if folder is not None:
+            written = f"written to {folder}: {', '.join(write(folder, result, arguments))}"
+            if arguments.json:
+                note(f"{written}.")
+            else:
+                print(f"\n{written}")
+        return 0
+
+
+def _live(
+    arguments: argparse.Namespace, source: Prepared, learner: Learner, twin: Learner, stream: Stream
+) -> AbstractContextManager[None]:
+    """With ``--live`` the run on a page, beside its twin or whom ``--beside`` names, and then all else; or nothing."""
+    if not arguments.live:
+        return nullcontext()
+    from laconic.cli.learners import usual_learner
+
+    beside: Learner | None = twin if learner.speech is not Speech.NEVER else None
+    if arguments.beside is not None:
+        beside = usual_learner(arguments.beside, arguments, source.setting, source.loss)
+    return played(arguments, source.dataset.name, learner, beside, stream)
 
 
 def _learner(text: str) -> str:

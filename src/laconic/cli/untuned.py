@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +13,9 @@ import numpy as np
 from laconic import data
 from laconic._validate import Array
 from laconic._version import __version__
-from laconic.cli.inputs import n_agents_of
+from laconic.cli.inputs import ALPHA, BETA, n_agents_of
+from laconic.cli.learners import usual_learner
+from laconic.cli.live import played
 from laconic.cli.networks import make_network
 from laconic.cli.words import count, facts, note, note_of_compiling, number, paragraph, plural, table
 from laconic.data.partitions import rows_of
@@ -21,7 +24,8 @@ from laconic.defaults import PREFIX, recognise
 from laconic.defaults.labels import CLASSES
 from laconic.defaults.untuned import Scores, Untuned, learn_untuned
 from laconic.estimators.dealing import by_owner
-from laconic.experiments.settings import SETTINGS
+from laconic.experiments.settings import SETTINGS, Setting
+from laconic.experiments.streams import Stream
 from laconic.network import Network
 
 _AGENTS = 5
@@ -71,16 +75,30 @@ def run_untuned(arguments: argparse.Namespace, folder: Path | None) -> int:
             progress=arguments.progress,
         )
         found = numbers(arguments, read, rounds, run)
-    print(json.dumps(found) if arguments.json else _screen(read, rounds, run, found))
-    if folder is not None:
-        from laconic.cli.untuned_files import write
+    with _live(arguments, found, run):
+        print(json.dumps(found) if arguments.json else _screen(read, rounds, run, found))
+        if folder is not None:
+            from laconic.cli.untuned_files import write
 
-        written = f"written to {folder}: {', '.join(write(folder, read, rounds.rows, run, found))}"
-        if arguments.json:
-            note(f"{written}.")
-        else:
-            print(f"\n{written}")
-    return 0
+            written = f"written to {folder}: {', '.join(write(folder, read, rounds.rows, run, found))}"
+            if arguments.json:
+                note(f"{written}.")
+            else:
+                print(f"\n{written}")
+        return 0
+
+
+def _live(arguments: argparse.Namespace, found: dict[str, Any], run: Untuned) -> AbstractContextManager[None]:
+    """With ``--live`` the same run on a page, beside agents that never speak, or whom ``--beside`` names."""
+    if not arguments.live:
+        return nullcontext()
+    learner, truth = run.choice.learner, run.scores.truth
+    stream = Stream(run.X, truth if learner.outputs > 1 else truth[..., 0], run.choice.features, run.network)
+    beside = learner.alone(len(truth))
+    if arguments.beside is not None:
+        usual = Setting("", "", run.network.n_agents, 1.0, ALPHA, BETA)
+        beside = usual_learner(arguments.beside, arguments, usual, learner.loss.name)
+    return played(arguments, found["data"]["name"], learner, beside, stream)
 
 
 def _without_holes(read: OpenTable, missing: str) -> OpenTable:

@@ -12,12 +12,14 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, final
 
+from laconic.dashboard.wording import sentence
+
 #: Numbers that are told of each agent, in this order.
-NUMBERS = ("round", "error", "bits", "sends", "censored", "repairs", "alerts")
+NUMBERS = ("round", "error", "bits", "sends", "censored", "repairs", "alerts", "waves")
 _RECENT = 120  # predictions that are kept of each agent
 _EVENTS = 200  # events that are kept
+_LINKS = 4000  # messages that are kept, with their ways
 _MOST_POINTS, _MOST_NUMBERS = 600, 60_000  # of the past: points, and numbers in all of them
-_OWN = ("agent", "event", "time")
 
 
 @final
@@ -37,7 +39,7 @@ class Board:
     >>> board.status("hall", {"round": 8, "mean_square_error": 0.5, "bits": 900, "sends": 3}, now=1.0)
     >>> told = board.changes()
     >>> told["agents"]
-    [[0, 1, 8, 0.5, 900, 3, 0, 0, 0]]
+    [[0, 1, 8, 0.5, 900, 3, 0, 0, 0, 0]]
     >>> board.changes(told["version"])["agents"]
     []
     """
@@ -45,13 +47,15 @@ class Board:
     def __init__(self, names: Sequence[str], patience: float = 5.0) -> None:
         self.names, self.patience = tuple(names), patience
         self._index = {name: k for k, name in enumerate(self.names)}
-        self._numbers: list[list[float | None]] = [[0, None, 0, 0, 0, 0, 0] for _ in self.names]
+        self._numbers: list[list[float | None]] = [[0, None, *[0] * 6] for _ in self.names]
         self._heard = [-math.inf] * len(self.names)
         self._here = [False] * len(self.names)
         self._changed = [0] * len(self.names)
         self._told: list[deque[tuple[float, float, float | None]]] = [deque(maxlen=_RECENT) for _ in self.names]
         self._events: deque[tuple[int, float, str, str, str]] = deque(maxlen=_EVENTS)
-        self._points: list[dict[str, Any]] = []
+        self._links: deque[tuple[int, int, int]] = deque(maxlen=_LINKS)
+        self._disagreement: float | None = None
+        self._points: list[tuple[int, dict[str, Any]]] = []
         self._most = max(60, min(_MOST_POINTS, _MOST_NUMBERS // max(1, len(self.names))))
         self._stride, self._skipped = 1, 0
         self._version = 0
@@ -91,10 +95,27 @@ class Board:
         """An agent has published an alert."""
         if name not in self._index:
             return
-        rest = ", ".join(f"{field.replace('_', ' ')} {value}" for field, value in said.items() if field not in _OWN)
+        kind, words = sentence(name, said)
         with self._lock:
-            what = " ".join(str(said.get("event", "alert")).split())[:200]
-            self._event(now, name, "alert", f"{name}: {what}{f' ({rest[:200]})' if rest else ''}")
+            self._event(now, name, kind, words)
+
+    def happened(self, kind: str, words: str, now: float, name: str = "") -> None:
+        """Something is worth a line, of one agent or of all."""
+        with self._lock:
+            self._event(now, name, kind, words)
+
+    def spoken(self, links: Sequence[tuple[int, int]]) -> None:
+        """Messages went from one agent to another, by their numbers: where that is known, and not only who spoke."""
+        if not links:
+            return
+        with self._lock:
+            self._advance()
+            self._links.extend((self._version, sender, receiver) for sender, receiver in links)
+
+    def agree(self, disagreement: float | None) -> None:
+        """How far models are from their mean, as a share of their length."""
+        with self._lock:
+            self._disagreement = _number(disagreement)
 
     def look(self, now: float) -> None:
         """Notice who has gone, and keep a point of the past; to be called about once a second."""
@@ -107,7 +128,8 @@ class Board:
             self._skipped += 1
             if self._skipped >= self._stride and any(self._here):
                 self._skipped = 0
-                self._points.append(self._point(now))
+                self._advance()
+                self._points.append((self._version, self._point(now)))
                 if len(self._points) > self._most:  # the past becomes coarser, not shorter
                     self._points = self._points[::2]
                     self._stride *= 2
@@ -135,7 +157,10 @@ class Board:
     # What is shown --------------------------------------------------------------------------------------------------
 
     def changes(self, since: int = 0, watched: str | None = None) -> dict[str, Any]:
-        """What has changed since a version: rows [agent, here, *NUMBERS], events, predictions of who is watched."""
+        """What has changed since a version: rows [agent, here, *NUMBERS], events, links, points of the past.
+
+        Predictions are told of who is watched. Who asks for the first time is told the whole past.
+        """
         with self._lock:
             told: dict[str, Any] = {
                 "version": self._version,
@@ -146,6 +171,11 @@ class Board:
                 ],
                 "events": [list(event[1:]) for event in self._events if event[0] > since],
             }
+            if since:
+                told["points"] = [point for version, point in _after(self._points, since)]
+                told["links"] = [list(link[1:]) for link in _after(self._links, since)]
+            else:
+                told["past"] = [point for _, point in self._points]
             k = self._index.get(watched or "")
             if k is not None and (self._changed[k] > since):
                 told["predictions"] = [list(map(_short, one)) for one in self._told[k]]
@@ -159,7 +189,7 @@ class Board:
     def past(self) -> list[dict[str, Any]]:
         """Points of the past: of the whole time, round, error, bits and messages; of each agent its error and sends."""
         with self._lock:
-            return list(self._points)
+            return [point for _, point in self._points]
 
     def _point(self, now: float) -> dict[str, Any]:
         rows = [numbers for numbers, here in zip(self._numbers, self._here, strict=True) if here]
@@ -170,9 +200,21 @@ class Board:
             "error": _short(sum(errors) / len(errors)) if errors else None,
             "bits": sum(row[2] or 0 for row in self._numbers),
             "sends": sum(row[3] or 0 for row in self._numbers),
+            "censored": sum(row[4] or 0 for row in self._numbers),
+            "disagreement": _short(self._disagreement),
             "errors": [_short(row[1]) for row in self._numbers],
             "spoken": [row[3] for row in self._numbers],
         }
+
+
+def _after(kept: Sequence[Any], since: int) -> list[Any]:
+    """Those that came after a version, of some that came one after the other: found from the end."""
+    found = []
+    for one in reversed(kept):
+        if one[0] <= since:
+            break
+        found.append(one)
+    return found[::-1]
 
 
 def _number(value: object) -> float | None:

@@ -1,210 +1,68 @@
-// A live page: it hears what changed, keeps a past to go back to, and draws when there is something new.
-
-const data = JSON.parse(document.getElementById("data").textContent), n = data.names.length;
-const byId = (id) => document.getElementById(id);
-const column = Object.fromEntries(data.numbers.map((name, k) => [name, k]));
-const KEPT = 600, FADE = 0.6, NAMED = 40;  // points of the past; seconds until an edge is dark again; agents whose names have room
-
-const live = { here: new Uint8Array(n), rows: Array.from({ length: n }, () => data.numbers.map((name) => (name === "error" ? null : 0))), version: 0 };
-const view = { chosen: null, moment: null, past: [], told: [], glow: new Float32Array(data.edges.length), moved: 0, stale: true, frames: 0, updates: 0, range: [1, 1] };
-const touching = Array.from({ length: n }, () => []);
-data.edges.forEach(([a, b], e) => { touching[a].push(e); touching[b].push(e); });
-
-// Hearing --------------------------------------------------------------------------------------------------------------
-
-const nothingYet = document.querySelector("#events .none");
-let socket = null, patience = 250;
-function connect() {
-  const address = new URL("changes" + location.search, location.href);
-  address.protocol = location.protocol === "https:" ? "wss:" : "ws:";
-  socket = new WebSocket(address);
-  socket.onopen = () => { patience = 250; state("live", "live"); watch(); };
-  socket.onmessage = (event) => hear(JSON.parse(event.data));
-  socket.onclose = () => {
-    state("lost", "connection lost, trying again");
-    setTimeout(connect, patience);
-    patience = Math.min(5000, 2 * patience);
-  };
-}
-function state(kind, words) { byId("link").dataset.state = kind; byId("link").textContent = words; }
-function watch() { if (socket && socket.readyState === 1) socket.send(JSON.stringify({ watch: view.chosen === null ? null : data.names[view.chosen] })); }
-
-function hear(said) {
-  if (said.past) {  // a new connection tells all there is: what was kept here is in it, or was of another run
-    view.past = said.past; byId("events").replaceChildren(nothingYet); view.stale = true; return;
-  }
-  view.updates++;
-  const spoke = [];
-  for (const [k, here, ...row] of said.agents) {
-    const before = live.rows[k][column.sends];
-    if (live.version && row[column.sends] > before) spoke.push(k);
-    live.here[k] = here; live.rows[k] = row;
-  }
-  live.version = said.version;
-  if (view.moment === null) spoke.forEach(light);
-  if (said.predictions && said.watched === (view.chosen === null ? null : data.names[view.chosen])) view.told = said.predictions;
-  for (const event of said.events) tell(...event);
-  remember();
-  view.stale = true;
-}
-
-function light(k) { for (const e of touching[k]) view.glow[e] = 1; }
-
-// A point of the past each second or so; where there are too many, every other one goes.
-function remember() {
-  const now = Date.now() / 1000, last = view.past.at(-1);
-  if (last && now - last.time < (view.stride || 1)) return;
-  const whole = summary();
-  if (!whole.here) return;
-  view.past.push({ time: now, round: whole.round, error: whole.error, bits: whole.bits, sends: whole.sends, errors: live.rows.map((row) => row[column.error]), spoken: live.rows.map((row) => row[column.sends]) });
-  if (view.past.length > KEPT) { view.past = view.past.filter((_, k) => k % 2); view.stride = 2 * (view.stride || 1); if (view.moment !== null) view.moment >>= 1; }
-}
-
-function summary() {
-  const rows = live.rows.filter((_, k) => live.here[k]), errors = rows.map((row) => row[column.error]).filter((e) => e !== null);
-  const total = (name) => live.rows.reduce((sum, row) => sum + row[column[name]], 0);
-  return {
-    here: rows.length, round: rows.length ? Math.min(...rows.map((row) => row[column.round])) : 0,
-    error: errors.length ? errors.reduce((a, b) => a + b) / errors.length : null,
-    bits: total("bits"), sends: total("sends"), censored: total("censored"),
-  };
-}
-
-const clock = (time) => new Date(1000 * time).toLocaleTimeString([], { hour12: false });
-function tell(time, name, kind, words) {
-  const list = byId("events"), item = document.createElement("li"), when = document.createElement("time"), what = document.createElement("span");
-  list.querySelector(".none")?.remove();
-  when.textContent = clock(time); what.textContent = words; item.className = kind;
-  item.append(when, what); list.prepend(item);
-  while (list.children.length > 200) list.lastChild.remove();
-}
-
-// Drawing --------------------------------------------------------------------------------------------------------------
-
-const at = () => (view.moment === null ? null : view.past[view.moment]);
-const errorsNow = () => (at() ? at().errors : live.rows.map((row) => row[column.error]));
-
-function places(w, h) {
-  const xs = data.places.map(([x]) => x), ys = data.places.map(([, y]) => y);
-  const wide = Math.max(...xs) || 0.001, high = Math.max(...ys) || 0.001, rim = n > NAMED ? 14 : 34;
-  // A tall network lies down on a wide screen, and a long one stands up on a phone.
-  const turn = (wide > 1.2 * high && h > w) || (high > 1.2 * wide && w > h);
-  const [pw, ph] = turn ? [high, wide] : [wide, high];
-  const below = n > NAMED ? 0 : 16, free = [(w - 2 * rim) / pw, (h - 2 * rim - below) / ph];  // room for names
-  const least = Math.min(...free), scale = free.map((one) => Math.min(one, 1.6 * least));  // a little out of shape is no harm
-  const spare = [(w - scale[0] * pw) / 2, (h + below - scale[1] * ph) / 2];
-  return data.places.map(([x, y]) => { const [a, b] = turn ? [y, x] : [x, y]; return [spare[0] + scale[0] * a, h - spare[1] - scale[1] * b]; });
-}
-
-const shade = (error) => {
-  if (error === null || error === undefined || error <= 0) return null;
-  const [low, high] = view.range;
-  return high > low ? Math.max(0, Math.min(1, Math.log(error / low) / Math.log(high / low))) : 0.5;
-};
-
-// Two layers keep what does not move: edges at rest, drawn anew when the picture has another size or other colours, and
-// agents, when they have changed. A frame then costs two copies and the edges that glow.
-const layers = { edges: document.createElement("canvas"), agents: document.createElement("canvas"), key: "" };
-function onLayer(layer, canvas, draw) {
-  layer.width = canvas.width; layer.height = canvas.height;
-  const pen = layer.getContext("2d"), sharp = canvas.width / canvas.clientWidth;
-  pen.setTransform(sharp, 0, 0, sharp, 0, 0);
-  draw(pen);
-}
-function strokeEdges(pen, wanted) {
-  pen.beginPath();
-  let some = false;
-  for (let e = 0; e < data.edges.length; e++) if (wanted(e)) {
-    const [a, b] = data.edges[e], from = view.spots[a], to = view.spots[b];
-    some = true; pen.moveTo(from[0], from[1]); pen.lineTo(to[0], to[1]);
-  }
-  if (some) pen.stroke();
-}
-
-function drawNetwork(seconds) {
-  const canvas = byId("network"), { pen, w, h } = prepare(canvas), hot = rgb("--hot"), ink = rgb("--ink"), card = rgb("--card");
-  const many = n > 200, thin = many ? 0.6 : 1.4, quiet = blend(card, ink, many ? 0.1 : 0.2), key = `${canvas.width} ${canvas.height} ${quiet}`;
-  if (layers.key !== key) {
-    layers.key = key; view.stale = true;
-    view.spots = places(w, h); view.radius = Math.max(2.5, Math.min(19, (n > NAMED ? 0.15 : 0.3) * Math.sqrt(w * h / n)));
-    onLayer(layers.edges, canvas, (under) => { under.strokeStyle = paint(quiet); under.lineWidth = thin; strokeEdges(under, () => true); });
-  }
-  if (view.stale) onLayer(layers.agents, canvas, drawAgents);
-  pen.drawImage(layers.edges, 0, 0, w, h);
-  // Edges are lit by how brightly they glow: a few strokes, however many edges.
-  const levels = many ? 2 : 4;
-  for (let level = 1; level <= levels; level++) {
-    pen.strokeStyle = paint(blend(quiet, hot, level / levels)); pen.lineWidth = thin + (many ? 0.5 : 2.8) * level / levels;
-    strokeEdges(pen, (e) => Math.ceil(levels * view.glow[e]) === level);
-  }
-  for (let e = 0; e < view.glow.length; e++) view.glow[e] = view.glow[e] < 0.04 ? 0 : view.glow[e] * Math.exp(-seconds / FADE);
-  pen.drawImage(layers.agents, 0, 0, w, h);
-}
-
-function drawAgents(pen) {
-  const ink = rgb("--ink"), card = rgb("--card"), errors = errorsNow(), { spots, radius } = view;
-  const shades = Array.from({ length: 33 }, (_, k) => paint(warmth(k / 32))), gone = paint(blend(card, ink, 0.25)), unknown = paint(blend(card, ink, 0.45));
-  for (let k = 0; k < n; k++) {
-    const share = shade(errors[k]), [x, y] = spots[k], away = !live.here[k] && !at();
-    pen.fillStyle = away ? gone : share === null ? unknown : shades[Math.round(32 * share)];
-    pen.beginPath(); pen.arc(x, y, radius, 0, 7); pen.fill();
-    if (away && radius > 6) { pen.strokeStyle = css("--quiet"); pen.lineWidth = 1.5; pen.setLineDash([3, 3]); pen.stroke(); pen.setLineDash([]); }
-  }
-  if (n <= NAMED) {
-    pen.font = "600 13px system-ui, sans-serif"; pen.textAlign = "center"; pen.textBaseline = "top"; pen.fillStyle = css("--ink");
-    pen.strokeStyle = css("--card"); pen.lineWidth = 4; pen.lineJoin = "round";
-    spots.forEach(([x, y], k) => { pen.strokeText(data.names[k], x, y + radius + 4); pen.fillText(data.names[k], x, y + radius + 4); });
-  }
-  if (view.chosen !== null) {
-    const [x, y] = spots[view.chosen];
-    pen.strokeStyle = css("--ink"); pen.lineWidth = 2.5; pen.beginPath(); pen.arc(x, y, radius + 4, 0, 7); pen.stroke();
-  }
-}
+// The page: numbers, charts and one agent, when there is something new; and what people touch.
 
 function drawPanels() {
-  const whole = summary(), moment = at(), past = view.past;
-  const seen = errorsNow().filter((e) => e !== null && e > 0).sort((a, b) => a - b);
+  const marks = lanes.map(at), back = view.moment !== null;
+  const seen = lanes.flatMap((lane) => errorsOf(lane).filter((e) => e > 0)).sort((a, b) => a - b);
   if (seen.length) {
-    const means = past.map((point) => point.error).filter((e) => e > 0);
-    view.range = [Math.min(seen[0], ...means), Math.max(seen[Math.floor(0.95 * (seen.length - 1))], ...means)];
+    const means = lanes.flatMap((lane) => lane.past.map((point) => point.error).filter((e) => e > 0));
+    const [low, high] = [Math.min(seen[0], ...means), Math.max(seen[Math.floor(0.95 * (seen.length - 1))], ...means)];
+    view.range = high > 1.5 * low ? [low, high] : [low / 1.25, high * 1.25];
   }
-  byId("here").textContent = `${whole.here} of ${n}`;
-  byId("round").textContent = grouped(moment ? moment.round : whole.round);
-  byId("error").textContent = digits(moment ? moment.error : whole.error);
-  byId("bits").textContent = amount(moment ? moment.bits : whole.bits);
-  byId("silence").textContent = whole.sends + whole.censored ? `${(100 * whole.censored / (whole.sends + whole.censored)).toFixed(1)}%` : "–";
-  const recent = past.filter((point) => point.time > past.at(-1).time - 10);
-  const [first, last] = [recent[0], recent.at(-1)];
-  byId("pace").textContent = recent.length > 1 && last.time > first.time ? digits(Math.max(0, (last.round - first.round) / (last.time - first.time))) : "–";
-  byId("good").textContent = digits(view.range[0]); byId("bad").textContent = digits(view.range[1]);
-  drawLine(byId("cost"), past.map((point) => [point.bits, point.error]), { logX: true, words: amount, mark: moment && [moment.bits, moment.error] });
-  drawLine(byId("course"), past.map((point) => [point.time, point.error]), { words: clock, mark: moment && [moment.time, moment.error] });
-  const slider = byId("time");
-  slider.max = Math.max(0, past.length - 1);
-  slider.value = view.moment === null ? slider.max : view.moment;
-  byId("when").textContent = moment ? clock(moment.time) : "now";
-  byId("pause").textContent = view.moment === null ? "❚❚" : "▶";
-  byId("pause").setAttribute("aria-label", view.moment === null ? "Pause" : "Back to now");
-  drawChosen();
+  lanes.forEach((lane, k) => drawNumbers(lane, k, marks[k]));
+  byId("empty").hidden = lanes.some((lane) => lane.past.length || lane.here.some(Boolean));
+  const [low, high] = view.range;
+  byId("ticks").replaceChildren(...(seen.length ? [low, Math.sqrt(low * high), high] : []).map((value) => { const tick = document.createElement("span"); tick.textContent = digits(value); return tick; }));
+  const line = (f) => lanes.map((lane) => lane.past.map(f)), marked = (f) => (back ? marks.map((point) => point && f(point)) : null);
+  const when = data.rounds ? "round" : "time", course = { logX: Boolean(data.rounds), words: data.rounds ? grouped : clock };
+  drawLines(byId("cost"), line((p) => [p.bits, p.error]), { logX: true, words: amount, marks: marked((p) => [p.bits, p.error]), missing: "Nothing has been sent yet." });
+  drawLines(byId("course"), line((p) => [p[when], p.error]), { ...course, marks: marked((p) => [p[when], p.error]) });
+  drawLines(byId("agreement"), line((p) => [p[when], p.disagreement]), { ...course, levels: percent, marks: marked((p) => [p[when], p.disagreement]), missing: n > 100 && !data.rounds ? "Not asked for of so many." : "Not known yet." });
+  const past = longest().past, slider = byId("time"), index = back ? past.findLastIndex((p) => p.time <= view.moment + 1e-6) : past.length - 1;
+  slider.max = Math.max(0, past.length - 1); slider.value = Math.max(0, index);
+  const words = !back ? "now" : data.rounds ? `round ${grouped(past[Math.max(0, index)]?.round ?? 0)}` : clock(view.moment);
+  byId("when").textContent = words; slider.setAttribute("aria-valuetext", words);
+  byId("pause").toggleAttribute("data-held", back);
+  byId("pause").setAttribute("aria-label", back ? "Back to now" : "Pause");
+  drawChosen(marks);
+}
+const longest = () => lanes.reduce((a, b) => (b.past.length > a.past.length ? b : a));
+
+function drawNumbers(lane, k, moment) {
+  const whole = moment || summary(lane), spoken = whole.sends + whole.censored;
+  const put = (id, words) => { byId(`${id}${k}`).textContent = words; };
+  put("here", `${summary(lane).here} of ${n}`);
+  put("round", grouped(whole.round));
+  put("error", digits(whole.error));
+  put("bits", amount(whole.bits));
+  put("silence", spoken ? `${(100 * whole.censored / spoken).toFixed(1)}%` : "–");
+  put("apart", percent(whole.disagreement));
+  const end = moment ? moment.time : lane.past.length ? lane.past.at(-1).time : 0;
+  const recent = lane.past.filter((point) => point.time > end - (data.rounds ? 3 : 10) && point.time <= end), [first, last] = [recent[0], recent.at(-1)];
+  put("pace", recent.length > 1 && last.time > first.time ? digits(Math.max(0, (last.round - first.round) / (last.time - first.time))) : "–");
 }
 
-function drawChosen() {
+function drawChosen(marks) {
   const k = view.chosen;
   byId("hint").hidden = k !== null; byId("facts").hidden = k === null; byId("told").style.visibility = k === null ? "hidden" : "visible";
-  byId("name").textContent = k === null ? "Nobody chosen" : data.names[k];
+  byId("name").textContent = k === null ? "One agent" : data.names[k];
+  byId("agents").value = k === null ? "" : k;
   if (k === null) return;
-  const row = live.rows[k], number = (name) => row[column[name]], rounds = number("sends") + number("censored");
-  const facts = {
-    state: live.here[k] ? "here" : "does not answer", round: grouped(number("round")), "mean square error": digits(at() ? at().errors[k] : number("error")),
-    sent: amount(number("bits")), messages: grouped(number("sends")), "rounds silent": rounds ? `${(100 * number("censored") / rounds).toFixed(1)}%` : "–",
-    repairs: grouped(number("repairs")), alerts: grouped(number("alerts")), neighbours: touching[k].length,
-  };
-  byId("facts").replaceChildren(...Object.entries(facts).flatMap(([name, value]) => {
-    const [term, what] = [document.createElement("dt"), document.createElement("dd")];
-    term.textContent = name; what.textContent = value;
-    return [term, what];
+  const rows = [["state", (lane) => (lane.here[k] ? "here" : "away")], ["round", (lane, number) => grouped(number("round"))],
+    ["mean square error", (lane, number, moment) => digits(moment ? moment.errors[k] : number("error"))],
+    ["sent", (lane, number) => amount(number("bits"))],
+    ["messages", (lane, number, moment) => grouped(moment ? moment.spoken[k] : number("sends"))],
+    ["rounds silent", (lane, number) => (number("sends") + number("censored") ? `${(100 * number("censored") / (number("sends") + number("censored"))).toFixed(1)}%` : "–")]];
+  if (!data.rounds) rows.push(["repairs", (lane, number) => grouped(number("repairs"))], ["alerts", (lane, number) => grouped(number("alerts"))]);
+  if (lanes.some((lane) => lane.rows[k][column.waves])) rows.push(["waves", (lane, number) => grouped(number("waves"))]);
+  rows.push(["neighbours", () => touching[k].length]);
+  rows.push(["last prediction", (lane) => digits(lane.told.at(-1)?.[1])], ["and its label", (lane) => digits(lane.told.at(-1)?.[2])]);
+  byId("facts").tBodies[0].replaceChildren(...rows.map(([words, value]) => {
+    const row = document.createElement("tr"), head = document.createElement("th");
+    head.scope = "row"; head.textContent = words; row.append(head);
+    lanes.forEach((lane, j) => { row.insertCell().textContent = value(lane, (name) => lane.rows[k][column[name]], marks[j]); });
+    return row;
   }));
-  drawTold(byId("told"), view.told);
+  drawTold(byId("told"), lanes.map((lane) => lane.told));
 }
 
 function drawScale() {
@@ -216,30 +74,36 @@ function drawScale() {
 // agents fifteen.
 let lastFrame = 0, lastPanels = 0;
 function frame(now) {
-  const glowing = view.glow.some((level) => level > 0);
-  if ((view.stale || glowing) && now - lastFrame > (n > 200 ? 60 : 32)) {
+  requestAnimationFrame(frame);
+  const moving = lanes.some((lane) => lane.dots.length || lane.glow.some((level) => level > 0));
+  if ((view.stale || moving) && now - lastFrame > (n * nLanes > 200 ? 60 : 32)) {
     const panels = view.stale && now - lastPanels > 200;
     if (panels) { drawPanels(); lastPanels = now; }
-    drawNetwork(Math.min(0.2, (now - lastFrame) / 1000)); lastFrame = now; view.frames++;
+    const seconds = Math.min(0.2, (now - lastFrame) / 1000);
+    for (const lane of lanes) drawNetwork(lane, seconds);
+    lastFrame = now; view.frames++;
     if (panels) view.stale = false;
   }
-  requestAnimationFrame(frame);
 }
 
 // Touching -------------------------------------------------------------------------------------------------------------
 
-function choose(k) { view.chosen = k; view.told = []; watch(); view.stale = true; lastPanels = 0; }
-function freeze(moment) { view.moment = moment; view.stale = true; lastPanels = 0; }
+function redraw() { view.stale = true; lastPanels = 0; }
+function choose(k) { view.chosen = k; for (const lane of lanes) lane.told = []; watch(); redraw(); }
+function freeze(moment) { view.moment = moment; for (const lane of lanes) { lane.glow.fill(0); lane.dots = []; } redraw(); }
+function dress(theme) { document.documentElement.dataset.theme = theme; drawScale(); redraw(); }
 
-byId("network").addEventListener("click", (event) => {
-  const [near] = (view.spots || []).map(([x, y], k) => [Math.hypot(x - event.offsetX, y - event.offsetY), k]).sort((a, b) => a[0] - b[0]);
-  choose(near && near[0] < view.radius + 12 ? near[1] : null);
+for (const lane of lanes) lane.canvas.addEventListener("click", (event) => {
+  const [near] = (lane.spots || []).map(([x, y], k) => [Math.hypot(x - event.offsetX, y - event.offsetY), k]).sort((a, b) => a[0] - b[0]);
+  choose(near && near[0] < lane.radius + 12 ? near[1] : null);
 });
-byId("pause").onclick = () => freeze(view.moment === null ? Math.max(0, view.past.length - 1) : null);
-byId("time").oninput = (event) => freeze(+event.target.value >= view.past.length - 1 ? null : +event.target.value);
-byId("theme").onclick = () => { document.documentElement.dataset.theme = isDark() ? "light" : "dark"; drawScale(); view.stale = true; lastPanels = 0; };
+byId("agents").append(...data.names.map((name, k) => new Option(name, k)));
+byId("agents").onchange = (event) => choose(event.target.value === "" ? null : +event.target.value);
+byId("pause").onclick = () => freeze(view.moment === null ? (longest().past.at(-1)?.time ?? null) : null);
+byId("time").oninput = (event) => { const past = longest().past, k = +event.target.value; freeze(k >= past.length - 1 ? null : past[k].time); };
+byId("theme").onclick = () => dress(isDark() ? "light" : "dark");
 addEventListener("keydown", (event) => {
-  if (event.target.matches("input, button, select")) return;
+  if (event.target.matches("input, button, select, .log") || event.ctrlKey || event.metaKey || event.altKey) return;
   const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
   if (step) choose(view.chosen === null ? (step > 0 ? 0 : n - 1) : (view.chosen + step + n) % n);
   else if (event.key === " ") byId("pause").click();
@@ -247,10 +111,20 @@ addEventListener("keydown", (event) => {
   else return;
   event.preventDefault();
 });
-addEventListener("resize", () => { drawScale(); view.stale = true; lastPanels = 0; });
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { drawScale(); view.stale = true; lastPanels = 0; });
+addEventListener("resize", () => { drawScale(); redraw(); });
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { drawScale(); redraw(); });
+// Paper is white.
+let worn;
+addEventListener("beforeprint", () => { worn = document.documentElement.dataset.theme; dress("light"); drawPanels(); for (const lane of lanes) drawNetwork(lane, 0); });
+addEventListener("afterprint", () => { if (worn) dress(worn); else { delete document.documentElement.dataset.theme; drawScale(); redraw(); } });
 
+byId("facts").tHead.hidden = nLanes < 2;
+if (data.rounds) {
+  byId("round0").parentElement.firstElementChild.textContent = `round of ${grouped(data.rounds)}`;
+  byId("over-time").textContent = "Error over rounds";
+}
+document.querySelector(".told.tree").hidden = !lanes.some((lane) => lane.tree.length);
 drawScale();
 connect();
 requestAnimationFrame(frame);
-globalThis.laconic = { data, live, view };
+globalThis.laconic = { data, lanes, view };

@@ -6,6 +6,7 @@ import asyncio
 import hmac
 import json
 import socket
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
@@ -62,8 +63,29 @@ class Gate:
         return hmac.compare_digest((token or "").encode(), self.token.encode())
 
 
-def render(title: str, board: Board, network: Network) -> str:
-    """The page, with the network inside; all else comes over its WebSocket."""
+@final
+@dataclass(frozen=True, eq=False)
+class Lane:
+    """One learner, or one site, on the page; up to two of them stand side by side.
+
+    Attributes
+    ----------
+    name : str
+    board : Board
+    tree : sequence of (child, parent)
+        The tree that its messages run over, if they do.
+    """
+
+    name: str
+    board: Board
+    tree: Sequence[tuple[int, int]] = ()
+
+
+def render(title: str, lanes: Sequence[Lane], network: Network, hint: str = "", n_rounds: int | None = None) -> str:
+    """The page, with the network inside; all else comes over its WebSocket.
+
+    ``hint`` says what to do where nobody is there yet; ``n_rounds`` is known of a run that will end.
+    """
     from laconic.plot.networks import layout
 
     places = layout(network)
@@ -71,38 +93,55 @@ def render(title: str, board: Board, network: Network) -> str:
     places = (places - low) / max(float((high - low).max()), 1e-9)
     about = {
         "site": title,
-        "names": board.names,
+        "names": lanes[0].board.names,
         "edges": network.edges.tolist(),
         "places": places.round(4).tolist(),
         "numbers": NUMBERS,
+        "lanes": [{"name": lane.name, "tree": [list(link) for link in lane.tree]} for lane in lanes],
+        "rounds": n_rounds,
     }
     loader = ChoiceLoader(
         [PackageLoader("laconic.dashboard", "."), PrefixLoader({"demo": PackageLoader("laconic.demo", ".")})]
     )
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     data = json.dumps(about, separators=(",", ":")).replace("<", "\\u003c")
-    return environment.get_template("page.html.jinja").render(title=title, data=Markup(data))
+    names = [lane.name for lane in lanes]
+    return environment.get_template("page.html.jinja").render(title=title, data=Markup(data), lanes=names, hint=hint)
 
 
-def make_app(title: str, board: Board, network: Network, gate: Gate) -> Starlette:
+def make_app(
+    title: str,
+    lanes: Sequence[Lane],
+    network: Network,
+    gate: Gate,
+    *,
+    hint: str = "",
+    n_rounds: int | None = None,
+    seen: Callable[[], object] = lambda: None,
+) -> Starlette:
     """An ASGI application: ``/`` is the page, ``/changes`` the stream.
 
     Parameters
     ----------
     title : str
-        What the site is called.
-    board : Board
+        What is shown.
+    lanes : sequence of Lane
+        One, or two of the same agents.
     network : Network
         Who hears whom, agents in the order of ``board.names``.
     gate : Gate
+    hint, n_rounds
+        As in ``render``.
+    seen : callable
+        Called whenever a page connects.
     """
-    _extras.need("starlette", "the dashboard")
+    _extras.need("starlette", "the live page")
     from starlette.applications import Starlette
     from starlette.responses import HTMLResponse, PlainTextResponse, Response
     from starlette.routing import Route, WebSocketRoute
 
-    page = render(title, board, network)
-    every = max(_SHORTEST, len(board.names) / _MOST_ROWS)
+    page = render(title, lanes, network, hint, n_rounds)
+    every = max(_SHORTEST, len(lanes) * network.n_agents / _MOST_ROWS)
 
     def passes(connection: Any) -> bool:
         headers = connection.headers
@@ -110,7 +149,7 @@ def make_app(title: str, board: Board, network: Network, gate: Gate) -> Starlett
 
     async def show(request: Any) -> Response:
         if not passes(request):
-            return PlainTextResponse("This page needs the address that `laconic dashboard` printed.\n", 403)
+            return PlainTextResponse("This page needs the address that `laconic` printed, with its token.\n", 403)
         return HTMLResponse(page, headers=_HEADERS)
 
     async def stream(channel: Any) -> None:
@@ -118,17 +157,17 @@ def make_app(title: str, board: Board, network: Network, gate: Gate) -> Starlett
             await channel.close(1008)
             return
         await channel.accept()
-        await _serve(channel, board, every)
+        seen()
+        await _serve(channel, [lane.board for lane in lanes], every)
 
     return Starlette(routes=[Route("/", show), WebSocketRoute("/changes", stream)])
 
 
-async def _serve(channel: Any, board: Board, every: float) -> None:
-    """Tell the past, then what changes, until the other side has gone."""
+async def _serve(channel: Any, boards: Sequence[Board], every: float) -> None:
+    """Tell all there is, then what changes, until the other side has gone."""
     from starlette.websockets import WebSocketDisconnect
 
     watching: dict[str, str | None] = {"name": None}
-    version = 0
 
     async def listen() -> None:
         while True:
@@ -141,19 +180,19 @@ async def _serve(channel: Any, board: Board, every: float) -> None:
                 watching["name"] = name if isinstance(name, str) else None
 
     hearing = asyncio.create_task(listen())
-    told: str | None = None
+    versions, told = [0] * len(boards), None
+    first = True
     try:
-        await channel.send_text(json.dumps({"past": board.past()}))
         while not hearing.done():
             name = watching["name"]
-            # Whoever is watched anew is told of at once, whether he has changed or not.
-            changes = board.changes(version, name)
-            if name is not None and name != told:
-                changes["predictions"] = board.changes(0, name).get("predictions", [])
-            told = name
-            if changes["version"] != version or "predictions" in changes:
-                version = changes["version"]
-                await channel.send_text(json.dumps({**changes, "watched": name}, separators=(",", ":")))
+            changes = [board.changes(since, name) for board, since in zip(boards, versions, strict=True)]
+            if name is not None and name != told:  # who is watched anew is told of at once, changed or not
+                for board, one in zip(boards, changes, strict=True):
+                    one["predictions"] = board.changes(0, name).get("predictions", [])
+            now = [one["version"] for one in changes]
+            if first or now != versions or (name is not None and name != told):
+                await channel.send_text(json.dumps({"lanes": changes, "watched": name}, separators=(",", ":")))
+            versions, told, first = now, name, False
             await asyncio.sleep(every)
         await hearing
     except (WebSocketDisconnect, RuntimeError):  # gone, before or amid a message
@@ -176,8 +215,8 @@ def listen_on(host: str, port: int) -> socket.socket:
 
 def server_of(app: Starlette) -> Any:
     """A uvicorn server: ``run(sockets=[...])`` serves until a signal, or ``should_exit``, ends it."""
-    uvicorn = _extras.need("uvicorn", "the dashboard")
-    _extras.need("websockets", "the dashboard")
+    uvicorn = _extras.need("uvicorn", "the live page")
+    _extras.need("websockets", "the live page")
     config = uvicorn.Config(
         app,
         log_level="critical",

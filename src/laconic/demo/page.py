@@ -21,7 +21,7 @@ from laconic.demo import landscape
 from laconic.demo.running import ALONE, CENTRE, DEFAULT, REFERENCE, SEED, Outcome, Run
 from laconic.features import RandomFeatures
 from laconic.network import Network
-from laconic.waves import places
+from laconic.waves import Routes
 
 #: Whose models are on the page: those who never speak, then those who do.
 VIEWS = (ALONE, "QC-ODKLA", "WaveRLS", DEFAULT)
@@ -135,19 +135,9 @@ def _traffic(run: Run, network: Network) -> dict[str, Any]:
 
 
 def _events(run: Run, network: Network) -> list[list[Any]]:
-    """Messages along the tree, [round, sender, bits, [receivers]]: in a wave an agent first speaks up, then down.
-
-    A wave is over when its root has spoken and the tree's height has passed, which is before the next one starts.
-    """
-    tree = places(network)
-    events: list[list[Any]] = []
-    spoken: set[int] = set()
-    for t, agent in np.argwhere(run.bits > 0).tolist():
-        place = tree[agent]
-        down = place.parent is None or agent in spoken
-        spoken ^= {agent} if place.children and place.parent is not None else set()
-        events.append([t + 1, agent, int(run.bits[t, agent]), list(place.children) if down else [place.parent]])
-    return events
+    """Messages along the tree, [round, sender, bits, [receivers]]."""
+    told = Routes(network).follow(run.bits > 0)
+    return [[t + 1, agent, int(run.bits[t, agent]), list(to)] for t, agent, to in told]
 
 
 def _rounded(values: Array) -> Any:

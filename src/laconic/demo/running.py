@@ -152,9 +152,9 @@ def show(n_rounds: int = ROUNDS, seed: int = SEED, tell: Callable[[str], object]
     network = landscape.neighbourhood()
     X, y = landscape.measure(n_rounds, seed)
     moments = _moments(n_rounds)
-    features = RandomFeatures.gaussian(2, _FREQUENCIES, _BANDWIDTH, seed)
+    features = shared_features(seed)
     runs = {}
-    for name, (learner, about) in _learners(n_rounds).items():
+    for name, (learner, about) in learners(n_rounds).items():
         tell(name)
         runs[name] = _run(name, about, learner, features, network, X, y, moments)
     tell(DEFAULT)
@@ -167,7 +167,12 @@ def show(n_rounds: int = ROUNDS, seed: int = SEED, tell: Callable[[str], object]
     return Outcome(runs, network, moments, seed, time.perf_counter() - started)
 
 
-def _learners(n_rounds: int) -> dict[str, tuple[Learner, str]]:
+def shared_features(seed: int) -> RandomFeatures:
+    """What all learners but the default see the landscape through."""
+    return RandomFeatures.gaussian(2, _FREQUENCIES, _BANDWIDTH, seed)
+
+
+def learners(n_rounds: int) -> dict[str, tuple[Learner, str]]:
     """Those of the paper, waves, and agents that never speak."""
     return {
         "Local": (Local(STEP), "gradient steps, never speaks"),

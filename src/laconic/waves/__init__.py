@@ -19,6 +19,7 @@ The files, from the ground up:
     forgetting   least squares that forget
     arms         an agent's own prediction beside the model that all share
     node         one agent, whole: samples, times and bytes in; predictions and bytes out
+    routes       who a message went to, told from who spoke when
 
 How to run a ``Node``, with a simulator or on a wire: ``node.learn(phi, label)`` in every round, which returns the
 prediction; when t rounds are over ``node.receive(sender, data)`` for each message that was sent when t-1 were, and the
@@ -31,10 +32,23 @@ from laconic.waves.arms import PersonalOwn
 from laconic.waves.common import Common
 from laconic.waves.node import Message, Node
 from laconic.waves.own import Own
+from laconic.waves.routes import Routes
 from laconic.waves.rule import Rule
 from laconic.waves.tree import Place, places
 
-__all__ = ["Arithmetic", "Common", "Message", "Node", "Own", "Place", "Rule", "make_node", "make_own", "places"]
+__all__ = [
+    "Arithmetic",
+    "Common",
+    "Message",
+    "Node",
+    "Own",
+    "Place",
+    "Routes",
+    "Rule",
+    "make_node",
+    "make_own",
+    "places",
+]
 
 
 def make_node(

@@ -71,6 +71,14 @@ class Screen:
         if fields.get("level") not in self._hidden:
             self.write(f"{text if self.form == 'json' else _short(fields)}\n")
 
+    def announce(self, words: str) -> None:
+        """Say something that is no agent's, where the page is, say."""
+        if self.form == "text":
+            self.write(f"{words}\n")
+        else:
+            record = logging.makeLogRecord({"msg": "announced", "levelname": "INFO", "what": words})
+            self.write(f"{logs.Json().format(record)}\n")
+
     def gone(self, name: str) -> None:
         """Show that an agent's process has ended."""
         self._here.discard(name)
