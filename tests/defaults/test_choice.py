@@ -39,6 +39,9 @@ def test_numbers_are_centred_at_the_median_and_one_of_them_changes_little():
     y[7] = 1e9
     wild = Labels.measure(y, "numbers")
     assert abs(wild.centre - plain.centre) < 1 and abs(wild.deviation / plain.deviation - 1) < 0.2
+    y[[1, 30, 31, 32]] = -1e8
+    wild = Labels.measure(y, "numbers")
+    assert abs(wild.centre - plain.centre) < 2 and abs(wild.deviation / plain.deviation - 1) < 0.3
     np.testing.assert_allclose(plain.decode(plain.encode(y)), y)
     assert Labels.measure([], "numbers") == Labels("numbers")
     assert Labels.measure([4.0] * 9, "numbers").deviation is None
@@ -135,3 +138,23 @@ def test_the_linear_baseline_is_least_squares_over_all_rows_so_far():
     np.testing.assert_allclose(found[20, :, 0], inputs[20] @ weights, rtol=1e-8)
     means = running_mean(truth, together=True)
     assert means[0, 0] == 0 and means[13, 0] == pytest.approx(np.nanmean(truth[:13]))
+
+
+def test_wild_labels_and_inputs_wherever_they_come_do_not_ruin_a_model():
+    X, y = stream()
+    clean = learn_untuned(X, y, lc.Network.ring(4)).scores.predictions[-30:, :, 0]
+    error = {}
+    places = {"first": [(0, 0)], "several": [(0, 1), (3, 0), (9, 2), (10, 2), (60, 3)], "none": []}
+    for name, wild in places.items():
+        for what in ("label", "input"):
+            inputs, labels = X.copy(), y.copy()
+            for t, i in wild:
+                if what == "label":
+                    labels[t, i] = 1e9
+                else:
+                    inputs[t, i, 0] = 1e9
+            run = learn_untuned(inputs, labels, lc.Network.ring(4), task="numbers")
+            said = run.scores.predictions[-30:, :, 0] + run.choice.labels.centre
+            error[name, what] = float(((said - y[-30:]) ** 2).mean())
+    usual = error["none", "label"]
+    assert np.isfinite(clean).all() and max(error.values()) < 1.5 * usual, error

@@ -21,7 +21,9 @@ def by_the_rule(X_first, X, n_frequencies, seed, linear=True):
     for j, column in enumerate(np.asarray(X_first, dtype=float).reshape(-1, X.shape[-1]).T):
         low, median, high = (float(q) for q in np.percentile(column, (25, 50, 75)))
         reach = 20 * (high - low) / 1.349
-        values = [min(max(v, median - reach), median + reach) if reach else v for v in column.tolist()]
+        limit = farthest_tame([abs(v - median) for v in column.tolist()])
+        values = [v if abs(v - median) <= limit else median for v in column.tolist()]
+        values = [min(max(v, median - reach), median + reach) if reach else v for v in values]
         if len(set(values)) > 1:
             mean = sum(values) / len(values)
             kept.append(j)
@@ -46,6 +48,16 @@ def by_the_rule(X_first, X, n_frequencies, seed, linear=True):
             row += [1.0]
         rows.append(row)
     return np.array(rows)
+
+
+def farthest_tame(distances):
+    """The largest distance below the first gap of fifty root mean squares, if at most one in eight lies beyond."""
+    distances = sorted(distances)
+    for place in range(len(distances) - max(1, len(distances) // 8), len(distances)):
+        smaller = [one for one in distances[:place] if one > 0]
+        if len(smaller) >= 5 and distances[place] > 50 * (sum(one**2 for one in smaller) / len(smaller)) ** 0.5:
+            return distances[place - 1]
+    return distances[-1]
 
 
 def raw(n_rows, n_inputs, seed=0):

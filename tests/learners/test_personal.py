@@ -144,15 +144,42 @@ def test_the_guard_of_labels_follows_a_stream_and_lets_classes_pass():
     guard = LabelGuard(20.0)
     labels = np.random.default_rng(0).normal(5, 2, size=1000)
     assert [guard(float(y)) for y in labels] == labels.tolist()
-    assert 5 + 30 < guard(1e12) < 5 + 60
-    assert np.isnan(guard(float("nan")))
+    assert 5 + 30 < guard(80.0) < 5 + 60
+    assert np.isnan(guard(float("nan"))) and np.isnan(guard(1e12)) and np.isnan(guard(-1e300))
     moved = [guard(float(y)) for y in labels + 1000]
+    assert np.isnan(moved[:6]).all() and not np.isnan(moved[8:]).any()
     assert moved[-1] == labels[-1] + 1000  # a stream that has moved for good is followed
     constant = LabelGuard(20.0)
     assert [constant(-1.0) for _ in range(50)] == [-1.0] * 50
     assert constant(1.0) == 1.0
     known = LabelGuard(20.0, usual=0.1)
-    assert known(100.0) == pytest.approx(2.0)
+    assert np.isnan(known(100.0))
+    assert known(4.0) == pytest.approx(2.0, rel=0.3)
+
+
+def test_rare_large_labels_of_a_heavy_tail_are_not_taken_for_wild():
+    random = np.random.default_rng(1)
+    tail = np.exp(2 * random.standard_normal(3000))
+    rain = np.where(random.uniform(size=3000) < 0.03, np.exp(random.standard_normal(3000)), 0.0)
+    for labels in (tail, rain):
+        guard = LabelGuard(20.0, usual=lc.defaults.Labels.measure(labels[:40], "numbers").deviation)
+        assert np.isnan([guard(float(y)) for y in labels]).sum() <= 1
+
+
+@pytest.mark.parametrize("known", [None, 1.0])
+def test_wild_labels_in_a_row_or_one_in_thirty_leave_the_limits_where_they_were(known):
+    labels = np.random.default_rng(2).standard_normal(600)
+    plain, troubled = LabelGuard(20.0, known), LabelGuard(20.0, known)
+    for y in labels:
+        plain(float(y))
+    labels[40:47] = 1e7
+    labels[100::30] = -1e9
+    heard = np.array([troubled(float(y)) for y in labels])
+    np.testing.assert_array_equal(np.isnan(heard), np.abs(labels) > 100)
+    assert troubled.numbers()[2] < 4 * plain.numbers()[2]
+    again = LabelGuard(20.0, known)
+    again.restore(troubled.numbers())
+    assert again(50.0) == troubled(50.0)
 
 
 @pytest.mark.parametrize(

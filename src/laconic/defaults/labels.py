@@ -14,13 +14,13 @@ from typing import Any, final
 import numpy as np
 
 from laconic._validate import Array
+from laconic._wild import deviation
 from laconic._worded import ArgumentError
 
 NUMBERS, CLASSES = "numbers", "classes"
 TASKS = (NUMBERS, CLASSES)
 _MOST_CLASSES = 10  # whole numbers that take so few values, each of them often, are taken for classes
 _ROWS_A_CLASS = 5
-_NORMAL = 1.4826  # deviation of a normal distribution over its median absolute deviation
 
 
 def recognise(y: object) -> str:
@@ -84,10 +84,8 @@ class Labels:
         if not len(numbers):
             return cls(NUMBERS)
         centre = float(np.median(numbers))
-        apart = np.sort(np.abs(numbers - centre))
-        usual = np.sqrt((apart[:-1] ** 2).mean()) if len(apart) > 1 else 0.0
-        deviation = float(max(_NORMAL * np.median(apart), usual))
-        return cls(NUMBERS, centre, deviation if 0 < deviation < np.inf else None)
+        usual = deviation(np.abs(numbers - centre))
+        return cls(NUMBERS, centre, usual if 0 < usual < np.inf else None)
 
     @property
     def n_models(self) -> int:

@@ -21,7 +21,8 @@ from laconic.estimators.learning import Learned, learn, rounds_to_settle
 from laconic.estimators.settled import settled_model
 from laconic.estimators.solo import Solo
 from laconic.features import RandomFeatures
-from laconic.learners import Learner, Speech
+from laconic.guard.labels import clipped
+from laconic.learners import Learner, Personal, Speech
 from laconic.model import Model
 from laconic.model.making import make_model
 from laconic.network import Network
@@ -146,6 +147,10 @@ class DecentralizedKernelModel(BaseEstimator):
         rows = dealing.merge(X, self._numbers(y), owners, weights)
         labels = self._encoded(rows.labels)
         random = self._begin(rows.X, labels, None if self._owners is None else len(self._owners), whole=True)
+        if isinstance(self.learner_, Personal) and self.learner is None and (rows.weights != 1).any():
+            # The learner sees labels that are scaled by their weights, so that they are held to what is usual before.
+            labels = clipped(labels, self.learner_.deviations)
+            self.learner_ = Personal(self.learner_.shared, deviations=None)
         rows, labels = self._repeated(rows, labels)
         order = random.permutation(len(rows.X))
         n_agents = self.network_.n_agents

@@ -1,7 +1,8 @@
 """Raw inputs, made comparable: the front end of a feature map that needs no bandwidth.
 
 Each column is measured once, on the first rows that there are: its mean m and deviation s, with what lies beyond
-median +- 20 IQR/1.349 clipped, so that no single value decides them. From then on
+median +- 20 IQR/1.349 clipped, and what lies so far from all others that it cannot be a measurement left out, so that
+no single value decides them. From then on
 
     u = (x - m)/s,    lifted = [asinh(u), u]
 
@@ -17,6 +18,7 @@ import numpy as np
 
 from laconic import _validate
 from laconic._validate import Array
+from laconic._wild import n_tame
 from laconic._worded import ArgumentError
 
 _FENCE = 20 / 1.349  # of a normal column, the interquartile range is 1.349 deviations
@@ -73,7 +75,7 @@ class Scaling:
         with np.errstate(over="ignore", invalid="ignore"):
             low, middle, high = np.quantile(rows, (0.25, 0.5, 0.75), axis=0)
             fence = np.where(high > low, _FENCE * (high - low), np.inf)
-            usual = np.clip(rows, middle - fence, middle + fence)
+            usual = np.clip(_without_wild(rows, middle), middle - fence, middle + fence)
             # A column that does not vary may have a mean that is off by a rounding, and so a deviation above zero.
             varies = usual.max(axis=0) > usual.min(axis=0)
             centre = np.where(varies, usual.mean(axis=0), usual[0])
@@ -117,6 +119,14 @@ class Scaling:
     def share(self) -> float:
         """1/sqrt(d): so that a typical input has length one."""
         return max(1, len(self.columns)) ** -0.5
+
+
+def _without_wild(rows: Array, middle: Array) -> Array:
+    """The rows with their wild values, column by column, at the column's middle; the same where there are none."""
+    apart = np.abs(rows - middle)
+    order = np.sort(apart, axis=0)
+    farthest = np.array([column[n_tame(column) - 1] for column in order.T])
+    return np.where(apart > farthest, middle, rows)
 
 
 def _row(name: str, value: object) -> Array:
