@@ -34,9 +34,20 @@ $(VENV)/.docs: $(VENV)/.run
 	@$(UV) --editable '.[docs]'
 	@touch $@
 
-install: $(VENV)/.run ## install laconic into .venv
+# What is compiled: a change of it makes the machine code anew, and nothing else does.
+KERNELS := $(wildcard src/laconic/engine/*.py) src/laconic/channel/entropy.py
 
-demo: $(VENV)/.run ## ten agents, nine ways to learn: a table, and a page in demo/
+$(VENV)/.compiled: $(VENV)/.run $(KERNELS)
+	@$(BIN)/laconic compile
+	@touch $@ $(VENV)/.shown
+
+$(VENV)/.shown: $(VENV)/.run $(KERNELS)
+	@$(BIN)/laconic compile --demo
+	@touch $@
+
+install: $(VENV)/.compiled ## install laconic into .venv, and compile it
+
+demo: $(VENV)/.shown ## ten agents, nine ways to learn: a table, and a page in demo/
 	@$(BIN)/laconic demo --out demo/index.html
 
 check: lint ## for every save: lint, and the tests that are fast

@@ -21,7 +21,7 @@ from laconic import _extras, _late, learners, losses
 from laconic._version import __version__ as __version__
 from laconic._worded import ArgumentError
 from laconic.channel import Budget, Censor, Channel, Codes, EntropyQuantizer, Quantizer, Transmission
-from laconic.engine import Diverged, simulate, stream, sweep
+from laconic.engine import Diverged, Drawn, simulate, stream, sweep, uniforms
 from laconic.features import RandomFeatures
 from laconic.guard import Guard
 from laconic.learners import (
@@ -74,6 +74,7 @@ __all__ = [
     "DecentralizedKernelClassifier",
     "DecentralizedKernelRegressor",
     "Diverged",
+    "Drawn",
     "EntropyQuantizer",
     "Experts",
     "Guard",
@@ -107,6 +108,7 @@ __all__ = [
     "simulate",
     "stream",
     "sweep",
+    "uniforms",
 ]
 
 # What needs a large library of its own is imported when it is first asked for.

@@ -7,6 +7,7 @@ import sys
 import pytest
 from numba import njit
 
+from laconic.engine import cache
 from laconic.engine.compiling import when_compiling
 
 
@@ -60,3 +61,31 @@ def test_only_a_cold_cache_is_told_of(tmp_path):
         done = subprocess.run([sys.executable, "-c", MAP], capture_output=True, text=True, env=environment, check=True)
         said.append(done.stderr)
     assert said == ["laconic: compiling, once for each installation; this takes about ten seconds.\n", ""]
+
+
+def test_signatures_are_kept_apart(tmp_path):
+    """Two processes that compile one function for different arguments at once: each finds what it has made."""
+    one, other = (cache._Files(str(tmp_path), "function", "stamp") for _ in range(2))
+    assert one.load(("float64",)) is None
+    one.save(("float64",), "of one")
+    other.save(("float32",), "of the other")
+    for files in (one, other):
+        assert files.load(("float64",)) == "of one"
+        assert files.load(("float32",)) == "of the other"
+        assert files.load(("int64",)) is None
+
+
+SPARED = """
+import sys
+import laconic.engine.compiled
+assert "numba.np.arraymath" in sys.modules
+assert "scipy.linalg" not in sys.modules
+from numba.np import arraymath, linalg
+assert arraymath._HAVE_BLAS
+linalg.ensure_blas()
+assert "scipy.linalg" in sys.modules
+"""
+
+
+def test_scipy_is_imported_when_a_product_asks_for_it_and_not_before():
+    subprocess.run([sys.executable, "-c", SPARED], check=True)

@@ -3,6 +3,10 @@
 numba keeps what it has compiled beside the file of the function, and makes it anew when that file changes; it does not
 notice when a function that was compiled into it, from *another* file, does. Here the name of what is kept contains a
 digest of all files of compiled code, so nothing stale is ever loaded, and nobody has to remember anything.
+
+numba lists what a function was compiled for in one file that every process reads, adds to and writes; of two that do
+so at once, one may find the other's machine code under its own name. Here every signature has a file of its own,
+written whole: processes that compile at the same time (of an MPI job, of ``laconic compile``) cannot meet.
 """
 
 from __future__ import annotations
@@ -12,8 +16,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numba
 from numba import njit
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+from laconic.engine.starting import spare_scipy
+
+spare_scipy()
 
 #: The files that are compiled.
 SOURCES = (
@@ -49,13 +58,37 @@ def digest() -> str:
 _DIGEST = digest()
 
 
+class _Files(IndexDataCacheFile):  # type: ignore[misc]
+    """What one function was compiled to: a file for each signature and machine, and no list of them."""
+
+    def _named(self, key: object) -> tuple[str, str]:
+        """The name of the file of ``key``, and the whole key, which the file repeats."""
+        whole = f"{numba.__version__} {key!r}"
+        digest = hashlib.blake2b(whole.encode(), digest_size=6).hexdigest()
+        return self._data_name_pattern.format(number=int(digest, 16)), whole
+
+    def save(self, key: object, data: object) -> None:
+        """Keep what was compiled for ``key``."""
+        name, whole = self._named(key)
+        self._save_data(name, (whole, data))
+
+    def load(self, key: object) -> Any:
+        """What was kept for ``key``, or None."""
+        name, whole = self._named(key)
+        try:
+            kept, data = self._load_data(name)
+        except FileNotFoundError:
+            return None
+        return data if kept == whole else None
+
+
 class _Kept(FunctionCache):  # type: ignore[misc]
-    """numba's cache of one function, in a file whose name says what it was compiled from."""
+    """numba's cache of one function, in files whose names say what it was compiled from."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         name = f"{self._impl.filename_base}-{_DIGEST}"
-        self._cache_file = IndexDataCacheFile(cache_path=self._cache_path, filename_base=name, source_stamp=_DIGEST)
+        self._cache_file = _Files(cache_path=self._cache_path, filename_base=name, source_stamp=_DIGEST)
 
 
 def entry(function: Callable[..., Any]) -> Any:

@@ -41,7 +41,7 @@ def simulate(
     features : RandomFeatures
         The feature map that all agents share.
     network : Network
-    X : array (T, n_agents, n_inputs), or an iterable of blocks ``(X_block, y_block)``
+    X : array (T, n_agents, n_inputs), a ``Drawn``, or an iterable of blocks ``(X_block, y_block)``
         The inputs, a row for each round and agent. From an iterable, memory stays constant: each block is forgotten
         once learned, and what the trace must keep goes to a temporary file when it grows beyond 64 MB.
     y : array (T, n_agents)

@@ -1,4 +1,4 @@
-"""Where the samples come from: two arrays, or block after block of an iterable; checked, in chunks."""
+"""Where the samples come from: two arrays, a stream that is drawn, or blocks of an iterable; checked, in chunks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from laconic import _validate
 from laconic._validate import Array
+from laconic.engine.drawn import Drawn
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
 from laconic.network import Network
@@ -20,14 +21,33 @@ Blocks = Iterable[tuple[object, object]]
 
 @final
 class Samples:
-    """The data of a run, checked, in chunks: slices of two arrays, or of block after block of an iterable."""
+    """The data of a run, checked, in chunks: slices of two arrays, or of block after block of an iterable.
 
-    def __init__(self, learner: Learner, features: RandomFeatures, network: Network, X: object, y: object) -> None:
+    ``agents`` are those whose samples are wanted, None for all; then a chunk is as many rounds as all of them would
+    have, times ``processes``.
+    """
+
+    def __init__(
+        self,
+        learner: Learner,
+        features: RandomFeatures,
+        network: Network,
+        X: object,
+        y: object,
+        agents: Array | None = None,
+        processes: int = 1,
+    ) -> None:
         self._loss, self._n_inputs, self._n_agents = learner.loss, features.n_inputs, network.n_agents
+        self._length = max(1, _CHUNK_ROWS * processes // network.n_agents)
+        self._chosen = agents
         self._outputs = learner.outputs
         self._checked: Iterable[tuple[Array, Array]]
         self.n_rounds: int | None = None
-        if y is not None:
+        if isinstance(X, Drawn):
+            self.n_rounds = X.n_rounds
+            self._n_agents, self._chosen = network.n_agents if agents is None else len(agents), None
+            self._checked = self._check_each(self._draw(X, np.arange(network.n_agents) if agents is None else agents))
+        elif y is not None:
             arrays = self._check(X, y)
             self.n_rounds = len(arrays[1])
             self._checked = [arrays]
@@ -38,10 +58,15 @@ class Samples:
 
     def chunks(self) -> Iterator[tuple[Array, Array]]:
         """At most ``_CHUNK_ROWS`` samples at a time."""
-        length = max(1, _CHUNK_ROWS // self._n_agents)
         for X, y in self._checked:
-            for start in range(0, len(y), length):
-                yield X[start : start + length], y[start : start + length]
+            for start in range(0, len(y), self._length):
+                X_chunk, y_chunk = X[start : start + self._length], y[start : start + self._length]
+                chosen = self._chosen
+                yield (X_chunk, y_chunk) if chosen is None else (X_chunk[:, chosen], y_chunk[:, chosen])
+
+    def _draw(self, stream: Drawn, agents: Array) -> Blocks:
+        for start in range(0, stream.n_rounds, self._length):
+            yield stream.draw(agents, start, min(start + self._length, stream.n_rounds))
 
     def _check_each(self, blocks: Blocks) -> Iterator[tuple[Array, Array]]:
         for block in blocks:

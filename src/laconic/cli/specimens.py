@@ -1,0 +1,97 @@
+"""Small runs that call every kernel once: what ``laconic compile`` compiles by running it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from laconic.engine import simulate
+from laconic.features import RandomFeatures
+from laconic.learners import QCODKLA, Experts, Learner, Personal, WaveRLS
+from laconic.network import Network
+
+DTYPES = ("float64", "float32")
+
+
+class Specimen(NamedTuple):
+    """A run that compiles some kernels; ``shown`` says whether the demonstration needs them."""
+
+    name: str
+    run: Callable[[str], object]
+    shown: bool = False
+
+
+def _learn(learner: Learner, dtype: str, collective: bool = False, n_rounds: int = 4) -> None:
+    """A run, and its continuation: what a resumed run begins with is a kernel, too."""
+    random = np.random.default_rng(0)
+    X = random.uniform(size=(n_rounds, 3, 2))
+    features = RandomFeatures.gaussian(2, 4)
+    run = (learner, features, Network.ring(3))
+    y = np.sign(X[..., 0] - 0.5) if learner.loss.binary else X[..., 0]
+    half = n_rounds // 2
+    trace = simulate(*run, X[:half], y[:half], engine="compiled", dtype=dtype, collective=collective)
+    simulate(*run, X[half:], y[half:], engine="compiled", dtype=dtype, collective=collective, state=trace.state)
+
+
+def _waves(learner: Learner, dtype: str) -> None:
+    """Enough rounds for a wave to go through the tree and back."""
+    for collective in (False, True):
+        _learn(learner, dtype, collective, n_rounds=160)
+
+
+def _agents(learner: Learner, dtype: str) -> None:
+    """Two agents that talk, as they do on devices."""
+    from laconic.protocol import Agent
+
+    features = RandomFeatures.gaussian(2, 4)
+    agents = {
+        name: Agent(name, [other], features, learner, n_agents=2, clock="slotted", dtype=dtype)
+        for name, other in (("ann", "ben"), ("ben", "ann"))
+    }
+    for k in range(4):
+        for agent in agents.values():
+            agent.learn(np.array([0.1, 0.2]) * k, 0.5)
+        for _ in range(3):
+            for name, agent in agents.items():
+                for message in agent.outgoing():
+                    agents[message.to].receive(message.data, name)
+
+
+def _least_squares(_: str) -> None:
+    from laconic.offline import recursive_least_squares
+
+    X = np.random.default_rng(0).uniform(size=(3, 2, 2))
+    recursive_least_squares(RandomFeatures.gaussian(2, 4), X, X[..., 0], centralised=True)
+
+
+#: Runs that share most of their kernels stand together, to be compiled by one process.
+SPECIMENS: dict[str, tuple[Specimen, ...]] = {
+    "rounds": (
+        Specimen("rounds", lambda dtype: _learn(QCODKLA(), dtype), shown=True),
+        Specimen("rounds, everybody scored", lambda dtype: _learn(QCODKLA(), dtype, collective=True), shown=True),
+        Specimen("experts", lambda dtype: _learn(Experts(), dtype)),
+        Specimen("agents", lambda dtype: _agents(QCODKLA(), dtype)),
+        Specimen("agents of experts", lambda dtype: _agents(Experts(), dtype)),
+    ),
+    "waves": (
+        Specimen("waves", lambda dtype: _waves(WaveRLS(), dtype), shown=True),
+        Specimen("least squares", _least_squares, shown=True),
+        Specimen("personal waves", lambda dtype: _waves(Personal(), dtype), shown=True),
+    ),
+}
+
+
+def compile_group(group: str, dtype: str, shown: bool = False) -> list[str]:
+    """Run the specimens of a group, only those ``shown`` or all; a sentence for each that something stood in the way
+    of: a package that is not there, say.
+    """
+    stood = []
+    for specimen in SPECIMENS[group]:
+        if specimen.shown or not shown:
+            try:
+                specimen.run(dtype)
+            except (ImportError, ValueError) as error:
+                stood.append(f"{specimen.name} ({dtype}): {error}")
+    return stood
