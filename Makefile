@@ -11,9 +11,9 @@ unexport PYTHONDONTWRITEBYTECODE
 export OPENBLAS_NUM_THREADS ?= 1
 PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
 
-.PHONY: help install demo check test lint format bench docs dist clean
+.PHONY: help install demo check test test-all lint format bench docs dist clean
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 $(BIN)/uv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "laconic needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
@@ -55,6 +55,9 @@ check: lint ## for every save: lint, and the tests that are fast
 
 test: $(VENV)/.dev ## run every test
 	@$(PYTEST)
+
+test-all: $(VENV)/.dev ## run every test in every combination
+	@LACONIC_TESTS=all $(PYTEST)
 
 lint: $(VENV)/.dev ## style, types, and who may import whom
 	@$(BIN)/ruff check .

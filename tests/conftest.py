@@ -5,16 +5,19 @@ import importlib.util
 import os
 import shutil
 import socket
+from collections import Counter
 
 import numpy as np
 import pytest
+from breadth import examples
 from hypothesis import settings
 from raw_data import FOLDER
+from warming import compile_kernels, is_cold, warm
 
 import laconic as lc
 
 # The same examples on every machine and in every run, however slow it is.
-settings.register_profile("fixed", derandomize=True, deadline=None, database=None)
+settings.register_profile("fixed", derandomize=True, deadline=None, database=None, max_examples=examples(100))
 settings.load_profile("fixed")
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -48,11 +51,29 @@ def lacks(need):
     return None
 
 
-def pytest_collection_modifyitems(items):
-    """Tests with sockets run one after the other, beside all the others: they share ports, and wait for each other."""
+def pytest_collection_modifyitems(config, items):
+    """Share the tests out among processes: a file to one of them, and those with sockets all to the same.
+
+    What a file compiles, trains or builds for its tests is then made once; tests with sockets share ports, and wait
+    for each other. A test that says its own group, as parts of a long one do, goes wherever there is time for it. What
+    takes longest comes first, so that nobody is left with it in the end.
+    """
+    if not hasattr(config, "workerinput"):
+        return
+    sizes = Counter()
     for item in items:
         if item.get_closest_marker("sockets"):
             item.add_marker(pytest.mark.xdist_group("sockets"))
+        elif not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.split("::")[0]))
+        sizes[group_of(item)] += 20 if item.get_closest_marker("slow") else 1
+    sizes["sockets"] = len(items) * 20
+    items.sort(key=lambda item: (-sizes[group_of(item)], group_of(item)))
+
+
+def group_of(item):
+    """The group of tests that run in one process, one after the other."""
+    return item.get_closest_marker("xdist_group").args[0]
 
 
 def pytest_runtest_setup(item):
@@ -77,6 +98,13 @@ def compiled():
     """Kernels are compiled and kept before the first test: see ``pytest_collection_finish``."""
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config):
+    """Before the processes of a run of everything begin: compile what all of them need."""
+    if config.args_source is pytest.Config.ArgsSource.TESTPATHS and not config.option.collectonly and is_cold():
+        warm()
+
+
 def pytest_collection_finish(session):
     """Compile before the clock of a test runs, if there are tests that cannot wait.
 
@@ -86,24 +114,7 @@ def pytest_collection_finish(session):
     if workers or session.config.option.collectonly:
         return
     if any("compiled" in getattr(item, "fixturenames", ()) for item in session.items):
-        compile_kernels()
-
-
-def compile_kernels():
-    """Run each kernel once, in double precision: a simulation, a sweep, and two agents that talk."""
-    features = lc.RandomFeatures.gaussian(n_inputs=2, n_frequencies=4, bandwidth=0.5, seed=0)
-    learner = lc.QCODKLA(alpha=0.0, beta=0.5, bits=3)
-    run = features, lc.Network.ring(2), np.zeros((2, 2, 2)), np.ones((2, 2))
-    lc.simulate(learner, *run)
-    lc.sweep({"one": learner, "other": lc.Local(0.5)}, *run, collective=True)
-    agents = {name: lc.Agent(name, [other], features, learner, n_agents=2) for name, other in ("ab", "ba")}
-    for _ in range(8):  # the first of them to get to know each other
-        for agent in agents.values():
-            if agent.ready:
-                agent.learn(np.zeros(2), 1.0)
-        for name, other in ("ab", "ba"):
-            for message in agents[name].outgoing():
-                agents[other].receive(message.data, name)
+        compile_kernels("float64")
 
 
 NETWORKS = {

@@ -5,7 +5,7 @@ import logging
 import queue
 import threading
 
-LONG = 50  # seconds: a wait that only a mistake makes this long
+LONG = 300.0  # seconds: a wait that only a mistake makes this long
 
 
 class Gathered:

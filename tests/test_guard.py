@@ -5,6 +5,7 @@ import statistics
 
 import numpy as np
 import pytest
+from breadth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -61,7 +62,7 @@ streams = st.lists(
 
 
 @given(streams)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_it_follows_the_rule_as_it_is_written_down(values):
     np.testing.assert_allclose(labels(lc.Guard(1), values), [*one_by_one(values)], rtol=1e-9, atol=1e-12)
 
@@ -192,7 +193,7 @@ def test_what_is_not_finite_passes_and_is_not_learned_of():
 
 
 @given(st.lists(st.tuples(st.floats(), st.floats()), max_size=40), st.sampled_from(["clip", "drop", "off"]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_whatever_comes_an_agent_can_learn_from_what_is_finite(samples, beyond):
     guard = lc.Guard(1, beyond=beyond)
     for x, y in samples:

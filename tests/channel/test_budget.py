@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from breadth import examples
 from conftest import NETWORKS, make_stream
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -42,7 +43,7 @@ def most_in_any_window(spent, per_round):
     return float((level[1:] - np.minimum.accumulate(level)[:-1]).max())
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(streams, st.floats(0.001, 1.0), st.floats(1.0, 30.0), st.floats(0.0, 2.0))
 def test_no_window_of_n_rounds_has_more_than_burst_and_rate_n_messages(stream, rate, burst, gain):
     sent, memory = run(lc.Budget(rate, burst, gain), stream)
@@ -50,7 +51,7 @@ def test_no_window_of_n_rounds_has_more_than_burst_and_rate_n_messages(stream, r
     assert not sent[[norm == 0 for norm, _ in stream]].any() and np.isfinite(memory).all()
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(streams, st.floats(0.5, 5000.0), st.floats(0.0, 9000.0))
 def test_no_window_of_n_rounds_has_more_bits_than_paid_for(stream, per_round, burst):
     sent, _ = run(lc.Budget(bits_per_round=per_round, burst=burst), stream)
@@ -58,7 +59,7 @@ def test_no_window_of_n_rounds_has_more_bits_than_paid_for(stream, per_round, bu
     assert most_in_any_window(sent * lengths, per_round) <= max(burst, lengths.max()) + 1e-6
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(streams, st.booleans(), st.floats(0.01, 1.0), st.floats(1.0, 30.0))
 def test_the_compiled_budget_decides_alike(stream, in_bits, rate, burst):
     budget = lc.Budget(bits_per_round=1000 * rate, burst=1000 * burst) if in_bits else lc.Budget(rate, burst)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from breadth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
@@ -55,7 +56,7 @@ def cell_width(quantizer, low, high):
     return (high - low) / (quantizer.cells if quantizer.rounding == "rise" else quantizer.cells - 1)
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(vectors, bits, roundings)
 def test_adaptive_error_is_at_most_half_a_cell(h, b, rounding):
     quantizer = lc.Quantizer(b, rounding=rounding)
@@ -72,7 +73,7 @@ def test_adaptive_error_is_at_most_half_a_cell(h, b, rounding):
     assert int(quantizer.outside(h)) == (~inside).sum()
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(vectors, bits, ranges(), roundings)
 def test_fixed_range_error_is_at_most_half_a_cell_inside_and_saturates_outside(h, b, ends, rounding):
     quantizer = lc.Quantizer(b, range=ends, rounding=rounding)

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from breadth import examples
 from conftest import NETWORKS, make_stream
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -69,7 +70,7 @@ def test_codes_by_hand():
     assert STEPS[j] == 2.0 and codes.tolist() == [2, 0, 1, 1, 0, 0, 0]
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(vectors, coders)
 def test_there_and_back_and_the_same_bytes_compiled(h, quantizer):
     data = quantizer.encode(h)
@@ -84,7 +85,7 @@ def test_there_and_back_and_the_same_bytes_compiled(h, quantizer):
     assert decode_compiled(np.frombuffer(data, dtype=np.uint8), chosen) and chosen.tolist() == codes.tolist()
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(st.binary(max_size=40), st.integers(1, 30))
 def test_any_bytes_give_numbers_or_a_refusal_and_both_engines_agree(data, n):
     chosen = np.zeros(n, dtype=np.int64)
@@ -109,7 +110,7 @@ def test_reading_ends(second, fill, monkeypatch):
     assert 0 < count[0] <= 3 * 100 + 53 * len(data)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 4095)), max_size=300))
 def test_the_range_coder_wastes_little(decisions):
     encoder = RangeEncoder()

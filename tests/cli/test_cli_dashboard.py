@@ -53,7 +53,7 @@ def test_it_serves_until_it_is_interrupted(site):
         assert page.status_code == 200 and '"names":["ada","bob"]' in page.text
         assert httpx.get(address.replace("word", "guess")).status_code == 403
         process.send_signal(signal.SIGINT)
-        _, wrong = process.communicate(timeout=60)
+        _, wrong = process.communicate(timeout=300)
         assert process.returncode == 0 and wrong.strip() == ""  # it is how one leaves a page
     finally:
         process.kill()

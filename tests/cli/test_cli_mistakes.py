@@ -147,7 +147,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the backgro
 sys.addaudithook(interrupt)
 sys.exit(main(["run", "flats.csv", "--network", "village.txt"]))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=300)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "\nlaconic: interrupted.\n")
 
 
@@ -156,7 +156,7 @@ def test_a_reader_who_has_seen_enough_is_no_error():
     os.close(read)
     try:
         command = [sys.executable, "-m", "laconic", "data", "list"]
-        done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, check=False, timeout=60)
+        done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, check=False, timeout=300)
     finally:
         os.close(write)
     assert (done.returncode, done.stderr) == (1, "")

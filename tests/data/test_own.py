@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from breadth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,7 +29,7 @@ def write(folder, content, name="my.csv"):
 NUMBERS = st.floats(-1e6, 1e6, allow_nan=False).map(lambda x: round(x, 4))
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(
     table=st.integers(2, 5).flatmap(
         lambda d: st.lists(st.lists(NUMBERS, min_size=d, max_size=d), min_size=2, max_size=8)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from breadth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -33,7 +34,7 @@ def test_numbers_at_the_ends_of_the_floats():
     np.testing.assert_array_equal(data.scale([0.0, 5e-324]), [0, 1])
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(X=BLOCKS)
 def test_results_lie_in_the_unit_interval_and_reach_its_ends(X):
     for how in ("column", "matrix", "running"):
@@ -43,7 +44,7 @@ def test_results_lie_in_the_unit_interval_and_reach_its_ends(X):
     np.testing.assert_array_equal(data.scale(X, "column").max(axis=(0, 1)), spread.astype(float))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(X=BLOCKS, shared=st.booleans(), data_=st.data())
 def test_running_is_the_same_by_round_by_block_and_by_definition(X, shared, data_):
     whole = data.RunningScaler(shared=shared).rounds(X)

@@ -148,7 +148,7 @@ def test_a_browser_shows_it(outcome, page, browser, tmp_path, width, scheme):
     assert tab.locator("#round").inner_text() == str(N_ROUNDS)
     assert int(tab.locator("#messages").inner_text()) == outcome.runs["WaveRLS"].row["messages"]
     tab.locator("#play").click()  # from the beginning again
-    expect(tab.locator("#round")).to_have_text(re.compile("[2-9]|..+"), timeout=60_000)
+    expect(tab.locator("#round")).to_have_text(re.compile("[2-9]|..+"), timeout=300_000)
     tab.locator("#theme").click()
     assert tab.evaluate("document.documentElement.dataset.theme") == ("dark" if scheme == "light" else "light")
     assert tab.evaluate("document.documentElement.scrollWidth") <= width

@@ -17,7 +17,7 @@ from laconic.deploy.settings.site import Site
 from laconic.transport.zenoh import Security, load_zenoh
 from laconic.transport.zenoh_asking import Refused, ask
 
-pytestmark = [pytest.mark.sockets, pytest.mark.timeout(240), pytest.mark.usefixtures("compiled")]
+pytestmark = [pytest.mark.sockets, pytest.mark.usefixtures("compiled")]
 
 LOOP = 'kind = "file"\nloop = true'
 

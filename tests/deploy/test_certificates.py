@@ -33,7 +33,7 @@ listen = "tls/192.168.1.5:7447"
 listen = "tls/0.0.0.0:7448"
 reach = "tls/Hall.example.org:7448"
 """
-LONG = 60  # seconds: a wait that only a mistake makes this long
+LONG = 300.0  # seconds: a wait that only a mistake makes this long
 
 
 @pytest.fixture

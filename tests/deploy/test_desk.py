@@ -13,7 +13,7 @@ from laconic.deploy.running.desk import Desk, Snapshot
 from laconic.deploy.running.metrics import Tally
 from laconic.deploy.running.questions import LONGEST, MOST_ROWS, read_inputs
 
-WAIT = 60.0
+WAIT = 300.0
 FEATURES = lc.RandomFeatures.gaussian(2, 10, seed=0)
 WEIGHTS = np.linspace(-1.0, 1.0, 20)
 

@@ -13,7 +13,7 @@ from laconic.deploy.running.exits import heard
 from laconic.deploy.running.inbox import AT_A_TIME, MOST_BYTES, MOST_MESSAGES, Inbox
 from laconic.transport.link import Connected, Disconnected, Received
 
-LONG = 60.0  # seconds: a wait that only a mistake makes this long
+LONG = 300.0  # seconds: a wait that only a mistake makes this long
 FLOOD = 100_000
 
 

@@ -135,7 +135,7 @@ def serve():
 
 def scrape(port):
     """All samples that are served: {name: {labels: value}}."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=300) as answer:
         text = answer.read().decode()
     found = {}
     for family in text_string_to_metric_families(text):

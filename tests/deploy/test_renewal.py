@@ -28,7 +28,7 @@ from laconic.transport.revocation import read_revoked
 
 pytestmark = pytest.mark.sockets
 
-WAIT = 120.0  # seconds after which something is broken, on the slowest of machines
+WAIT = 300.0  # seconds after which something is broken, on the slowest of machines
 TEXT = """
 [model]
 n_inputs = 2

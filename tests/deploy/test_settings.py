@@ -441,7 +441,7 @@ def take_all(source):
     while not source.ended:
         sample = source.next()
         if sample is None:
-            events.get(timeout=30)
+            events.get(timeout=300)
         else:
             samples.append(sample)
     source.close()

@@ -20,7 +20,7 @@ from laconic.deploy.operations.screen import Screen
 from laconic.deploy.operations.supervisor import Spare, Supervisor
 from laconic.deploy.running import logs
 
-WAIT = 60.0  # seconds after which something is broken, on the slowest of machines
+WAIT = 300.0  # seconds after which something is broken, on the slowest of machines
 
 
 @pytest.fixture(autouse=True)

@@ -23,7 +23,7 @@ THIN = ("bob", "dan")
 EDGES = [["ada", "bob"], ["bob", "cyd"], ["cyd", "dan"], ["dan", "eve"], ["eve", "ada"], ["ada", "cyd"]]
 HEAVY = ("numba", "scipy", "sklearn", "polars", "matplotlib", "networkx", "joblib", "tqdm", "pooch", "jinja2")
 OPTIONAL = ("cbor2", "paho", "prometheus_client", "cryptography", "river")
-WAIT = 100.0
+WAIT = 300.0
 
 
 @pytest.fixture(scope="module")

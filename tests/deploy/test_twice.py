@@ -22,7 +22,7 @@ from laconic.protocol.checkpoint import read_checkpoint
 
 pytestmark = pytest.mark.sockets
 
-WAIT = 120.0  # seconds after which something is broken, on the slowest of machines
+WAIT = 300.0  # seconds after which something is broken, on the slowest of machines
 DISK = 'checkpoint = "disk"\ncheckpoint_every = 10'
 
 

@@ -7,7 +7,7 @@ from test_runner import WAIT, House, Running
 from laconic.dashboard import Board
 from laconic.dashboard.watching import Watcher
 
-pytestmark = [pytest.mark.sockets, pytest.mark.slow, pytest.mark.timeout(240), pytest.mark.usefixtures("compiled")]
+pytestmark = [pytest.mark.sockets, pytest.mark.slow, pytest.mark.usefixtures("compiled")]
 
 
 def until(board, true, what):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from breadth import crossed
 from conftest import CHANNELS, LEARNERS, LOSSES, NETWORKS, make_learner, make_stream
 
 import laconic as lc
@@ -24,9 +25,7 @@ def assert_same_run(one, other, rtol=1e-12):
     )
 
 
-@pytest.mark.parametrize("network", NETWORKS)
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("kind", LEARNERS)
+@pytest.mark.parametrize(("kind", "loss", "network"), crossed(LEARNERS, LOSSES, NETWORKS))
 def test_engines_agree(kind, loss, network, features):
     graph = NETWORKS[network]
     X, y = make_stream(40, graph.n_agents, binary=lc.losses.get(loss).binary)
@@ -43,8 +42,9 @@ def test_engines_agree(kind, loss, network, features):
         assert slow.sent.any() == (kind != "local" and graph.n_agents > 1)
 
 
-@pytest.mark.parametrize("n_frequencies", [1, 2, 3, 4, 5, 12, 13, 50])
-@pytest.mark.parametrize("n_inputs", [1, 2, 7])
+@pytest.mark.parametrize(
+    ("n_inputs", "n_frequencies"), [(1, 1), (2, 2), (7, 3), (1, 4), (2, 5), (7, 12), (1, 13), (2, 50), (7, 50)]
+)
 def test_engines_agree_for_any_length(n_frequencies, n_inputs):
     features = lc.RandomFeatures.gaussian(n_inputs, n_frequencies, seed=1)
     X, y = make_stream(30, 5, n_inputs)

@@ -1,9 +1,8 @@
 """One agent's rounds in NumPy and by kernels: the same replicas to the bit, the same model to rounding."""
 
-import itertools
-
 import numpy as np
 import pytest
+from breadth import crossed
 from conftest import CHANNELS, LEARNERS, NETWORKS, make_learner, make_stream
 
 import laconic as lc
@@ -17,8 +16,11 @@ def make_rows(learner, features, dtype, n_neighbours=2):
     return [make_row(learner, features, 5, n_neighbours, dtype, engine) for engine in ("compiled", "reference")]
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize(("kind", "channel"), [*itertools.product(LEARNERS[:-1], CHANNELS), ("local", "dense")])
+@pytest.mark.parametrize(
+    ("kind", "channel", "dtype"),
+    [*crossed(LEARNERS[:-1], CHANNELS, DTYPES), *(("local", "dense", dtype) for dtype in DTYPES)],
+    ids=str,
+)
 def test_both_ways_compute_the_same_rounds(kind, channel, dtype, features):
     """Fed with the same samples and the same messages of two neighbours."""
     rows = make_rows(make_learner(kind, channel=CHANNELS[channel]), features, dtype)

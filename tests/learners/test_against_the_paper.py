@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from breadth import crossed
 from conftest import CHANNELS, NETWORKS, make_learner, make_stream
 
 import laconic as lc
@@ -202,9 +203,7 @@ def test_without_censor_and_quantizer_it_is_odkla_to_the_bit(engine, features):
     assert np.array_equal(named.sent, spelled.sent)
 
 
-@pytest.mark.parametrize("network", NETWORKS)
-@pytest.mark.parametrize("channel", CHANNELS)
-@pytest.mark.parametrize("kind", ["odkla", "dokl"])
+@pytest.mark.parametrize(("kind", "channel", "network"), crossed(["odkla", "dokl"], CHANNELS, NETWORKS))
 def test_the_duals_sum_to_zero(kind, channel, network, features):
     graph = NETWORKS[network]
     X, y = make_stream(150, graph.n_agents)

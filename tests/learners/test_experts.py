@@ -8,7 +8,6 @@ import laconic as lc
 from laconic.learners.base import Sample
 
 ENGINES = ("reference", "compiled")
-pytestmark = pytest.mark.timeout(600)  # kernels are compiled
 
 
 def features(n_frequencies=6):

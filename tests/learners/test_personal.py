@@ -10,7 +10,6 @@ from laconic.waves import Arithmetic
 from laconic.waves.arms import FIRST, PersonalOwn
 
 ENGINES = ("reference", "compiled")
-pytestmark = pytest.mark.timeout(600)  # kernels are compiled
 FEATURES = lc.RandomFeatures.gaussian(n_inputs=3, n_frequencies=6, bandwidth=0.6, seed=1)
 
 

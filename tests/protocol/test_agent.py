@@ -1,9 +1,8 @@
 """Agents that exchange bytes compute what the simulator computes, to the bit."""
 
-import itertools
-
 import numpy as np
 import pytest
+from breadth import crossed
 from conftest import CHANNELS, LEARNERS, NETWORKS, make_learner, make_stream
 
 import laconic as lc
@@ -49,8 +48,14 @@ def run(agents, X, y, order=None):
     return predictions, sent
 
 
-@pytest.mark.parametrize(("kind", "channel"), [*itertools.product(LEARNERS[:-1], CHANNELS), ("local", "dense")])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(
+    ("kind", "channel", "dtype"),
+    [
+        *crossed(LEARNERS[:-1], CHANNELS, ["float64", "float32"]),
+        ("local", "dense", "float64"),
+        ("local", "dense", "float32"),
+    ],
+)
 def test_lockstep_gives_the_simulators_bits(kind, channel, dtype, features):
     network = NETWORKS["random"]
     learner = make_learner(kind, channel=CHANNELS[channel])

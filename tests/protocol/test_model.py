@@ -6,6 +6,7 @@
 from dataclasses import replace
 
 import pytest
+from breadth import EVERYTHING
 from model import SCENARIOS, WALKS, Bounded, explore, walk
 
 from laconic.protocol import handshake
@@ -25,16 +26,10 @@ def test_small_worlds_are_seen_whole(name):
 
 @pytest.mark.parametrize("name", MORE)
 def test_the_first_states_of_every_world(name):
-    result = explore(SCENARIOS[name], most=400, heal_every=10)
+    most = 1_200 if EVERYTHING else 400
+    result = explore(SCENARIOS[name], most=most, heal_every=10)
     assert not result.broken, result.path
     assert result.states >= 400
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", MORE)
-def test_more_states_of_every_world(name):
-    result = explore(SCENARIOS[name], most=1_200, heal_every=10)
-    assert not result.broken, result.path
 
 
 @pytest.mark.parametrize("name", list(WALKS))

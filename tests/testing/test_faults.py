@@ -20,7 +20,13 @@ from laconic.transport.virtual import VirtualNetwork
 from laconic.transport.wires import Wires
 
 
-@pytest.mark.parametrize("block", [0, *(pytest.param(block, marks=pytest.mark.slow) for block in range(1, 16))])
+def block_of_schedules(block):
+    """Twenty of them, in whichever process there is time for them."""
+    apart = pytest.mark.xdist_group(f"schedules {block}")
+    return pytest.param(block, marks=[apart, pytest.mark.slow] if block else apart)
+
+
+@pytest.mark.parametrize("block", [block_of_schedules(block) for block in range(16)])
 def test_schedules_of_faults(block):
     for seed in range(20 * block, 20 * (block + 1)):
         schedule = draw_schedule(seed)
