@@ -2,7 +2,7 @@
 
 A test over learners, losses, channels and graphs has hundreds of cases, and what goes wrong in one of them goes wrong,
 nearly always, because of two of its parts. So ``crossed`` chooses cases in which any two of them meet; the same ones
-in every run.
+in every run. Of two dimensions that would be all; ``each`` tries every value of both.
 """
 
 import itertools
@@ -25,6 +25,15 @@ def crossed(*dimensions):
             product.append(max(brings, key=lambda case: len(brings[case] & missing)))
             missing -= brings[product[-1]]
     return [tuple(map(list.__getitem__, values, case)) for case in sorted(product)]
+
+
+def each(*dimensions):
+    """Cases in which every value of each dimension comes at least once; or all there are. For two dimensions."""
+    if EVERYTHING:
+        return list(itertools.product(*dimensions))
+    values = [list(dimension) for dimension in dimensions]
+    most = max(map(len, values))
+    return [tuple(dimension[k % len(dimension)] for dimension in values) for k in range(most)]
 
 
 def examples(most):

@@ -22,4 +22,11 @@ def test_any_two_values_meet_in_few_cases(sizes, monkeypatch):
 def test_everything_is_the_whole_product(monkeypatch):
     monkeypatch.setattr(breadth, "EVERYTHING", True)
     assert breadth.crossed("ab", (1, 2), [True]) == list(itertools.product("ab", (1, 2), [True]))
+    assert breadth.each("ab", (1, 2, 3)) == list(itertools.product("ab", (1, 2, 3)))
     assert breadth.examples(300) == 300
+
+
+def test_each_value_comes_once(monkeypatch):
+    monkeypatch.setattr(breadth, "EVERYTHING", False)
+    assert breadth.each("ab", (1, 2, 3)) == [("a", 1), ("b", 2), ("a", 3)]
+    assert breadth.examples(300) == 75

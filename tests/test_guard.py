@@ -5,7 +5,7 @@ import statistics
 
 import numpy as np
 import pytest
-from breadth import examples
+from breadth import each, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -93,8 +93,7 @@ def test_one_label_however_large_is_clipped_or_dropped_and_hardly_widens_the_lim
         assert higher - lower < 1.03 * (high - low)
 
 
-@pytest.mark.parametrize("value", [101.0, -1e6, 1e17, 1e300])
-@pytest.mark.parametrize("at", range(8))
+@pytest.mark.parametrize(("at", "value"), each(range(8), [101.0, -1e6, 1e17, 1e300]))
 def test_among_the_first_labels_a_large_one_is_held_back_and_does_not_set_the_limits(at, value):
     guard, usual = lc.Guard(2), lc.Guard(2)
     for t in range(8):

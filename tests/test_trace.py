@@ -143,9 +143,10 @@ def test_any_cut_into_blocks_gives_the_same_bits(features):
 @pytest.mark.parametrize("collective", [False, True])
 def test_save_and_load(collective, features, tmp_path):
     X, y = make_stream(30, 6)
+    dtype = "float64" if collective else "float32"
     for engine in ("reference", "compiled"):
         trace = lc.simulate(
-            lc.QCODKLA(), features, NETWORKS["ring"], X, y, engine=engine, collective=collective, dtype="float32"
+            lc.QCODKLA(), features, NETWORKS["ring"], X, y, engine=engine, collective=collective, dtype=dtype
         )
         path = trace.save(tmp_path / f"{engine}.npz")
         again = lc.Trace.load(path)

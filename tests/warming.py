@@ -56,9 +56,9 @@ def compile_kernels(dtype):
     quiet = lc.QCODKLA(alpha=0.0, beta=0.5, bits=3)
     for learner in (quiet, lc.Experts()):
         first = lc.simulate(learner, *run, dtype=dtype)
-        lc.simulate(learner, *run, dtype=dtype, collective=True)
         lc.simulate(learner, *run, dtype=dtype, state=first.state)
-    lc.sweep({"one": quiet, "other": lc.Local(0.5)}, *run, dtype=dtype, collective=True)
+        if dtype == "float64":
+            lc.simulate(learner, *run, collective=True)
     spoken = lc.RFFDOKL(order="adapt-then-combine", listen="spoken")
     coded = lc.ODKLA(channel=lc.Channel(quantizer=lc.EntropyQuantizer(0.4)))
     for learner in (quiet, lc.ODKLA(robust="clip"), coded, spoken, lc.Experts()):

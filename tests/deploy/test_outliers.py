@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from breadth import crossed, each
 from test_virtual_site import NAMES, VirtualSite, check_replicas
 
 from laconic.deploy.running.forgetting import set_checkpoint_aside
@@ -56,10 +57,9 @@ def check_whole(house, clean, clock):
 SPOILED = [({"y": 30.0}, "label"), ({"y": 1e17}, "label"), ({"y": -1e6}, "label"), ({"b": 1e12}, "input b")]
 
 
-@pytest.mark.parametrize("beyond", ["clip", "drop"])
-@pytest.mark.parametrize(("values", "what"), SPOILED, ids=["y=30", "y=1e17", "y=-1e6", "x=1e12"])
-@pytest.mark.parametrize("clock", CLOCKS)
-def test_one_sample_that_cannot_be_neither_stops_nor_ruins_a_site(tmp_path, clean, clock, values, what, beyond):
+@pytest.mark.parametrize(("clock", "spoiled", "beyond"), crossed(CLOCKS, SPOILED, ["clip", "drop"]), ids=str)
+def test_one_sample_that_cannot_be_neither_stops_nor_ruins_a_site(tmp_path, clean, clock, spoiled, beyond):
+    values, what = spoiled
     house = VirtualSite(tmp_path, N_ROUNDS, site=f"{CLOCKS[clock]}\n[limits]\nbeyond = '{beyond}'")
     spoil(house, tmp_path, **values)
     house.run(until=2 * N_ROUNDS)
@@ -72,8 +72,7 @@ def test_one_sample_that_cannot_be_neither_stops_nor_ruins_a_site(tmp_path, clea
     assert not any(house.said(name, "alert") for name in NAMES[1:])
 
 
-@pytest.mark.parametrize("at", [0, 1, 5, 7, 8, 9, 20, 199])
-@pytest.mark.parametrize("y", [1e17, 1e6])
+@pytest.mark.parametrize(("at", "y"), each([0, 1, 5, 7, 8, 9, 20, 199], [1e17, 1e6]))
 def test_it_may_be_the_first_sample_or_any_other(tmp_path, clean, at, y):
     house = VirtualSite(tmp_path, N_ROUNDS)
     spoil(house, tmp_path, name="cyd", at=at, y=y)

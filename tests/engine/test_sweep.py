@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from breadth import each
 from conftest import CHANNELS, LEARNERS, NETWORKS, make_learner, make_stream
 from joblib import parallel_config
 
@@ -52,15 +53,15 @@ def some_learners():
     return learners
 
 
-def assert_sweep_is_simulate(features, backend, **options):
+def assert_sweep_is_simulate(features, backend, collective=True, dtype="float64"):
     X, y = make_stream(300, 6)
     y[3, 2] = y[250] = np.nan
     learners = some_learners()
     with parallel_config(backend=backend):
-        swept = lc.sweep(learners, features, NETWORKS["random"], X, y, n_jobs=2, collective=True, **options)
+        swept = lc.sweep(learners, features, NETWORKS["random"], X, y, n_jobs=2, collective=collective, dtype=dtype)
     assert list(swept) == list(learners)
     for kind, learner in learners.items():
-        alone = lc.simulate(learner, features, NETWORKS["random"], X, y, collective=True, **options)
+        alone = lc.simulate(learner, features, NETWORKS["random"], X, y, collective=collective, dtype=dtype)
         assert alone.n_rounds == 300
         assert_same_bits(swept[kind], alone)
 
@@ -73,7 +74,7 @@ def test_sweep_has_the_bits_of_simulate_under_every_backend(backend, features, s
 
 @pytest.mark.slow
 def test_sweep_in_processes_in_single_precision(features, short_chunks):
-    assert_sweep_is_simulate(features, "loky", dtype="float32")
+    assert_sweep_is_simulate(features, "loky", collective=False, dtype="float32")
 
 
 @pytest.mark.slow
@@ -150,19 +151,18 @@ def test_divergence_is_noticed_in_the_same_round_under_every_backend(features, s
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_a_pickled_engine_goes_on_with_the_same_bits(engine, dtype, features):
     X, y = make_stream(60, 6)
-    for kind in LEARNERS:
-        for channel in CHANNELS.values() if kind != "local" else [None]:
-            learner = make_learner(kind, channel=channel)
-            whole, first = (make_engine(learner, features, NETWORKS["random"], engine, dtype) for _ in range(2))
-            expected = whole.advance(X, y)
-            first.advance(X[:23], y[:23])
-            again = pickle.loads(pickle.dumps(first))
-            chunk = again.advance(X[23:], y[23:])
-            assert again.round == 60
-            for name, column in expected.columns.items():
-                assert np.array_equal(chunk.columns[name], column[23:]), (kind, name)
-            for name, array in whole.state().learner.items():
-                assert np.array_equal(again.state().learner[name], array), (kind, name)
+    for kind, channel in each(LEARNERS, CHANNELS):
+        learner = make_learner(kind, channel=CHANNELS[channel])
+        whole, first = (make_engine(learner, features, NETWORKS["random"], engine, dtype) for _ in range(2))
+        expected = whole.advance(X, y)
+        first.advance(X[:23], y[:23])
+        again = pickle.loads(pickle.dumps(first))
+        chunk = again.advance(X[23:], y[23:])
+        assert again.round == 60
+        for name, column in expected.columns.items():
+            assert np.array_equal(chunk.columns[name], column[23:]), (kind, name)
+        for name, array in whole.state().learner.items():
+            assert np.array_equal(again.state().learner[name], array), (kind, name)
 
 
 def test_a_worker_that_returns_nothing_is_an_error(features, monkeypatch):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from breadth import each
 from conftest import NETWORKS, make_stream
 
 import laconic as lc
@@ -172,8 +173,7 @@ def test_a_state_of_another_run_is_refused(features):
         lc.simulate(lc.WaveRLS(), features, lc.Network.ring(4), X[:, :4], y[:, :4], state=waved.state)
 
 
-@pytest.mark.parametrize("loss", ["squared", "logistic", "squared-hinge"])
-@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize(("network", "loss"), each(NETWORKS, ["squared", "logistic", "squared-hinge"]))
 def test_the_engines_agree(network, loss, features):
     graph = NETWORKS[network]
     X, y = make_stream(150, graph.n_agents, binary=lc.losses.get(loss).binary)

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from breadth import each
 from conftest import LEARNERS, make_learner
 from raw_data import find_raw
 from sklearn.base import clone
@@ -49,10 +50,11 @@ OPTIONS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
-@pytest.mark.parametrize("face", [Regressor, Classifier])
-def test_passes_every_check_of_scikit_learn(face, options):
-    results = check_estimator(face(**options), on_skip=None)
+@pytest.mark.parametrize(
+    ("options", "face"), dict.fromkeys([*each(OPTIONS, [Regressor, Classifier]), ("default", Classifier)])
+)
+def test_passes_every_check_of_scikit_learn(options, face):
+    results = check_estimator(face(**OPTIONS[options]), on_skip=None)
     assert len(results) > 40
     # The one check that may be skipped needs a variable in the environment: it runs in the next test.
     assert {r["check_name"] for r in results if r["status"] != "passed"} <= {"check_array_api_input"}
@@ -77,8 +79,7 @@ for face in (lc.DecentralizedKernelRegressor, lc.DecentralizedKernelClassifier):
 # --- one row at a time: the bits of lc.simulate ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("loss", ["squared", "logistic", "hinge"])
-@pytest.mark.parametrize("kind", LEARNERS)
+@pytest.mark.parametrize(("kind", "loss"), each(LEARNERS, ["squared", "logistic", "hinge"]))
 def test_a_lone_agent_has_the_bits_of_simulate(kind, loss, features):
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(200, 1, 3)), rng.choice([-1.0, 1.0], size=(200, 1))

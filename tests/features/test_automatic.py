@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from breadth import each
 from conftest import CHANNELS, KINDS, LEARNERS, NETWORKS, make_learner
 from hypothesis import given
 from hypothesis import strategies as st
@@ -151,8 +152,7 @@ def stream(n_rounds=30, n_agents=6, n_inputs=4, binary=False):
     return X, np.where(y > 0, 1.0, -1.0) if binary else y
 
 
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
-@pytest.mark.parametrize("kind", LEARNERS)
+@pytest.mark.parametrize(("kind", "loss"), each(LEARNERS, ["squared", "logistic"]))
 def test_engines_agree(kind, loss):
     X, y = stream(binary=loss == "logistic")
     y[5, 0] = np.nan

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from breadth import crossed
 
 import laconic as lc
 
@@ -37,9 +38,7 @@ def pairs(kernel, n_inputs, n_pairs=6):
     return x, z, bandwidth
 
 
-@pytest.mark.parametrize("orthogonal", [False, True])
-@pytest.mark.parametrize("n_inputs", [2, 13, 77])
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(("kernel", "n_inputs", "orthogonal"), crossed(KERNELS, [2, 13, 77], [False, True]))
 def test_the_map_is_the_kernel_at_every_d(kernel, n_inputs, orthogonal):
     x, z, bandwidth = pairs(kernel, n_inputs)
     exact = KERNELS[kernel](x - z, bandwidth)

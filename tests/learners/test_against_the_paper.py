@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from breadth import crossed
+from breadth import crossed, each
 from conftest import CHANNELS, NETWORKS, make_learner, make_stream
 
 import laconic as lc
@@ -50,9 +50,10 @@ def full_admm(network, phi, y, linearized):
     return np.array(models), theta
 
 
-@pytest.mark.parametrize("network", [name for name in NETWORKS if name != "alone"])
-@pytest.mark.parametrize("kind", ["odkla", "dokl"])
-@pytest.mark.parametrize("engine", ["reference", "compiled"])
+@pytest.mark.parametrize(
+    ("network", "kind", "engine"),
+    crossed([name for name in NETWORKS if name != "alone"], ["odkla", "dokl"], ["reference", "compiled"]),
+)
 def test_admm_is_the_paper_s_before_it_was_simplified(engine, kind, network, features):
     graph = NETWORKS[network]
     X, y = make_stream(60, graph.n_agents)
@@ -123,8 +124,10 @@ class Neighbour:
             self.gamma = self.gamma + RHO * (self.own - replica)
 
 
-@pytest.mark.parametrize("channel", ["dense", "censor", "adaptive", "both"])
-@pytest.mark.parametrize("network", [name for name in NETWORKS if name != "alone"])
+@pytest.mark.parametrize(
+    ("network", "channel"),
+    each([name for name in NETWORKS if name != "alone"], ["dense", "censor", "adaptive", "both"]),
+)
 def test_algorithm_2_between_agents_that_only_exchange_messages(network, channel, features):
     graph, line = NETWORKS[network], CHANNELS[channel]
     X, y = make_stream(60, graph.n_agents)

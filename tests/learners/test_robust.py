@@ -1,9 +1,8 @@
 """robust="clip": what passes of each neighbour's pull, in both engines, against the equations written out once more."""
 
-import itertools
-
 import numpy as np
 import pytest
+from breadth import each
 from conftest import CHANNELS, NETWORKS, make_stream
 
 import laconic as lc
@@ -126,7 +125,7 @@ def test_both_engines_compute_what_the_equations_say(network, features):
     assert np.abs(unclipped.predictions - expected).max() > 1e-6  # something was clipped
 
 
-@pytest.mark.parametrize(("kind", "network"), list(itertools.product(ROBUST, NETWORKS)))
+@pytest.mark.parametrize(("network", "kind"), each(NETWORKS, ROBUST))
 def test_engines_agree_with_robust_on(kind, network, features):
     graph = NETWORKS[network]
     X, y = make_stream(40, graph.n_agents)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from agent_kit import carry, make_team, puppet
+from breadth import each
 from conftest import NETWORKS, make_stream
 
 import laconic as lc
@@ -30,8 +31,9 @@ def diffuse(step, regularization, phi, y, network, censor):
     return theta, sent
 
 
-@pytest.mark.parametrize("engine", ["compiled", "reference"])
-@pytest.mark.parametrize("network", [name for name in NETWORKS if name != "alone"])
+@pytest.mark.parametrize(
+    ("network", "engine"), each([name for name in NETWORKS if name != "alone"], ["compiled", "reference"])
+)
 def test_it_is_the_rule(network, engine, features):
     X, y = make_stream(80, 6)
     censor = lc.Censor(0.6, 0.99)

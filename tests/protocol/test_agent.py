@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from breadth import crossed
+from breadth import crossed, each
 from conftest import CHANNELS, LEARNERS, NETWORKS, make_learner, make_stream
 
 import laconic as lc
@@ -79,8 +79,9 @@ def test_lockstep_gives_the_simulators_bits(kind, channel, dtype, features):
         assert agent.counters["bits"] == trace.bits[:, i].sum()
 
 
-@pytest.mark.parametrize("network", [n for n in NETWORKS if n != "random"])
-@pytest.mark.parametrize("loss", ["squared", "logistic", "hinge"])
+@pytest.mark.parametrize(
+    ("network", "loss"), each([n for n in NETWORKS if n != "random"], ["squared", "logistic", "hinge"])
+)
 def test_every_network_and_loss(network, loss, features):
     network = NETWORKS[network]
     learner = lc.QCODKLA(rho=0.3, eta=1.0, alpha=0.5, beta=0.95, loss=loss)

@@ -40,18 +40,18 @@ def test_the_digest_sees_every_change(targets):
 
 @pytest.mark.parametrize("k", range(7))
 def test_spoiled_messages_change_nothing(k, targets):
-    """56,000 in all."""
+    """31,500 in all."""
     target = list(targets.values())[k]
-    refusals = fuzz.fuzz_as_they_come(target, Spoiler(seed=k), 8000)
-    assert refusals.total() == 8000
+    refusals = fuzz.fuzz_as_they_come(target, Spoiler(seed=k), 4500)
+    assert refusals.total() == 4500
     assert set(refusals) >= {"truncated", "magic", "corrupt"}
     assert "oversized" in refusals or target.name in fuzz.WAVING  # whose messages may be as long as a whole state
 
 
 @pytest.mark.parametrize("k", range(7))
 def test_a_neighbour_out_of_its_mind(k, targets):
-    """14,000 in all, with the right checksum: some are taken; nothing is raised, and all stays finite."""
+    """8,400 in all, with the right checksum: some are taken; nothing is raised, and all stays finite."""
     target = list(targets.values())[k]
-    outcome = fuzz.fuzz_sealed(target, Spoiler(seed=k), 2000)
+    outcome = fuzz.fuzz_sealed(target, Spoiler(seed=k), 1200)
     assert outcome["taken"] > 50
     assert {"truncated", "malformed", "dimension", "misaddressed", "fingerprint", "another session"} <= set(outcome)

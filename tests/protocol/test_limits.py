@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 from agent_kit import carry, check_invariants, end_round, make_team, post, puppet, speak
+from breadth import crossed
 from conftest import CHANNELS
 
 import laconic as lc
@@ -148,9 +149,9 @@ LEARNERS = {
 }
 
 
-@pytest.mark.parametrize("size", [1e7, 9e13, 3e38])
-@pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
-@pytest.mark.parametrize("clock", ["lockstep", "slotted"])
+@pytest.mark.parametrize(
+    ("clock", "learner", "size"), crossed(["lockstep", "slotted"], LEARNERS.values(), [1e7, 9e13, 3e38]), ids=repr
+)
 def test_a_model_a_million_times_too_large_is_refused_and_nobody_follows(clock, learner, size, features):
     """(H3) The ring goes on without its author; before, it stood at 1e38."""
     ring = ["ann-ben", "ben-cid", "cid-dan", "dan-eve", "ann-eve"]
@@ -282,9 +283,9 @@ def learn(agents, n_rounds, liar=None, says=None):
 RING = ["ann-ben", "ben-cid", "cid-dan", "dan-eve", "ann-eve"]
 
 
-@pytest.mark.parametrize("engine", ["compiled", "reference"])
-@pytest.mark.parametrize("clock", ["lockstep", "slotted"])
-@pytest.mark.parametrize("size", [2e4, 5e5])
+@pytest.mark.parametrize(
+    ("size", "clock", "engine"), crossed([2e4, 5e5], ["lockstep", "slotted"], ["compiled", "reference"])
+)
 def test_a_lie_within_reach_that_would_end_an_agent_is_taken_back(size, clock, engine, features):
     """The step is made again without its author before anybody hears of it."""
     agents = make_team(LEARNERS["odkla"], features, RING, clock=clock, engine=engine)
@@ -381,9 +382,7 @@ FLOODS = (
 FLOODS = [*FLOODS[0].split(), *FLOODS[1].split(",")]
 
 
-@pytest.mark.parametrize("victim", ["ann", "ben"])
-@pytest.mark.parametrize("kind", FLOODS)
-@pytest.mark.parametrize("clock", ["lockstep", "slotted"])
+@pytest.mark.parametrize(("kind", "victim", "clock"), crossed(FLOODS, ["ann", "ben"], ["lockstep", "slotted"]))
 def test_a_flood_of_any_kind_buys_a_bounded_answer(clock, kind, victim, features):
     """(H5) Between two rounds, however much comes in, and though nobody takes away what is to be sent."""
     agents = make_team(puppet(), features, ["ann-ben"], clock=clock)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from agent_kit import carry, make_team
+from breadth import each
 from coders import Largest
 from conftest import CHANNELS, LEARNERS, make_learner, make_stream
 from own_learner import Grace, Huber, MomentumDiffusion
@@ -46,8 +47,9 @@ def test_the_example_under_faults_equals_the_reference(faults, features):
     assert trace.predictions.any() and not trace.sent.all()
 
 
-@pytest.mark.parametrize("channel", [*CHANNELS, "own censor", "own quantizer"])
-@pytest.mark.parametrize("clock", ["lockstep", "slotted"])
+@pytest.mark.parametrize(
+    ("channel", "clock"), each([*CHANNELS, "own censor", "own quantizer"], ["lockstep", "slotted"])
+)
 def test_every_channel(channel, clock, features):
     network = lc.Network.ring(5)
     X, y = make_stream(60, 5)
@@ -136,8 +138,7 @@ def test_laconics_own_learners_without_kernels(kind, features):
     np.testing.assert_allclose(predictions, trace.predictions, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("channel", CHANNELS)
+@pytest.mark.parametrize(("channel", "dtype"), each(CHANNELS, ["float64", "float32"]))
 def test_compiled_and_plain_neighbours_hold_the_same_bits(channel, dtype, features):
     network = lc.Network.ring(5)
     X, y = make_stream(80, 5)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from breadth import each
 from conftest import NETWORKS, make_stream
 
 import laconic as lc
@@ -14,8 +15,7 @@ from laconic.transport.virtual import VirtualNetwork
 CARRIED = [name for name, learner in checks.every_learner().items() if learner.speech is not Speech.OWN]
 
 
-@pytest.mark.parametrize("name", CARRIED)
-@pytest.mark.parametrize("loss", lc.losses.LOSSES)
+@pytest.mark.parametrize(("name", "loss"), each(CARRIED, lc.losses.LOSSES))
 def test_every_registered_learner_has_the_simulators_bits(name, loss, features):
     learner, network = checks.every_learner(loss)[name], NETWORKS["random"]
     X, y = make_stream(60, network.n_agents, binary=learner.loss.binary)

@@ -9,6 +9,7 @@ import itertools
 import numpy as np
 import pytest
 from agent_kit import carry, check_invariants, close, deliver, end_round, kind_of, make_team, post, puppet, speak
+from breadth import each
 from conftest import CHANNELS, NETWORKS, make_learner, make_stream
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -254,8 +255,9 @@ def run_under_loss(agents, X, y, share, seed):
     raise AssertionError("somebody is stuck")
 
 
-@pytest.mark.parametrize("channel", ["dense", "adaptive", "fixed", "both"])
-@pytest.mark.parametrize("kind", ["odkla", "dokl", "adapt-then-combine"])
+@pytest.mark.parametrize(
+    ("channel", "kind"), each(["dense", "adaptive", "fixed", "both"], ["odkla", "dokl", "adapt-then-combine"])
+)
 def test_lockstep_under_loss_gives_the_simulators_bits(kind, channel, features):
     network = NETWORKS["random"]
     learner = make_learner(kind, channel=CHANNELS[channel])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from agent_kit import carry, due, end_round, make_team, post
+from breadth import crossed
 from conftest import CHANNELS, NETWORKS, make_stream
 
 import laconic as lc
@@ -37,9 +38,7 @@ def run(agents, X, y):
     return predictions
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("channel", ["dense", "both"])
-@pytest.mark.parametrize("kind", LEARNERS)
+@pytest.mark.parametrize(("kind", "channel", "dtype"), crossed(LEARNERS, ["dense", "both"], ["float64", "float32"]))
 def test_lockstep_gives_the_simulators_bits(kind, channel, dtype, features):
     for network in (NETWORKS["random"], NETWORKS["star"]):
         learner = LEARNERS[kind](channel=CHANNELS[channel])

@@ -8,6 +8,7 @@ import zlib
 import numpy as np
 import pytest
 from agent_kit import carry, deliver, kind_of, make_team, post, puppet, seal, speak
+from breadth import crossed
 from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
@@ -122,10 +123,10 @@ def test_three_bits_take_three_bits(features):
         assert len(message.data) == 3 + 8 + 1 + label + 1 + 4 + 1 + 4 + 38 + 4
 
 
-@pytest.mark.parametrize("rounding", ["rise", "tread"])
-@pytest.mark.parametrize("limits", ["adaptive", (-0.4, 0.6)])
-@pytest.mark.parametrize("bits", [1, 3, 8, 11, 16])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(
+    ("bits", "rounding", "limits", "dtype"),
+    crossed([1, 3, 8, 11, 16], ["rise", "tread"], ["adaptive", (-0.4, 0.6)], ["float64", "float32"]),
+)
 def test_codes_on_the_wire_are_the_quantizers(bits, limits, rounding, dtype, features):
     quantizer = lc.Quantizer(bits, range=limits, rounding=rounding)
     agents = make_team(puppet(lc.Channel(quantizer=quantizer)), features, ["ann-ben"], dtype=dtype)

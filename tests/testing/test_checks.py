@@ -4,14 +4,19 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from breadth import each
 
 import laconic as lc
 from laconic import channel as channels
 from laconic import data
 from laconic.testing import checks
 
+# Each with its squared loss and with one of the others.
 LEARNERS = {
-    f"{name} {loss}": learner for loss in lc.losses.LOSSES for name, learner in checks.every_learner(loss).items()
+    f"{name} {loss}": checks.every_learner(loss)[name]
+    for name, loss in dict.fromkeys(
+        [*each(checks.every_learner(), ["squared"]), *each(checks.every_learner(), lc.losses.LOSSES)]
+    )
 }
 
 

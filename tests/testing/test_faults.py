@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from breadth import crossed
 from conftest import CHANNELS, LEARNERS, make_learner, make_stream
 
 import laconic as lc
@@ -103,8 +104,9 @@ def test_a_seed_replays_to_the_bit(features):
     assert first[3] > 10
 
 
-@pytest.mark.parametrize(("kind", "channel"), [*itertools.product(LEARNERS[:-1], ["dense", "both"])])
-@pytest.mark.parametrize("clock", ["lockstep", "slotted"])
+@pytest.mark.parametrize(
+    ("kind", "channel", "clock"), crossed(LEARNERS[:-1], ["dense", "both"], ["lockstep", "slotted"])
+)
 def test_without_faults_it_is_the_simulator(kind, channel, clock, features):
     learner, network = make_learner(kind, channel=CHANNELS[channel]), lc.Network.random(5, p=0.5, seed=2)
     X, y = make_stream(60, 5)
