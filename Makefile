@@ -50,13 +50,14 @@ install: $(VENV)/.compiled ## install laconic into .venv, and compile it
 demo: $(VENV)/.shown ## ten agents, nine ways to learn: a table, and a page in demo/
 	@$(BIN)/laconic demo --out demo/index.html
 
-check: lint ## for every save: lint, and the tests that are fast
+# Before two processes would both compile what they need: each of them meets every kernel, at about the same time.
+check: lint $(VENV)/.compiled ## for every save: lint, and the tests that are fast
 	@$(PYTEST) -m "not slow"
 
-test: $(VENV)/.dev ## run every test
+test: $(VENV)/.dev $(VENV)/.compiled ## run every test
 	@$(PYTEST)
 
-test-all: $(VENV)/.dev ## run every test in every combination
+test-all: $(VENV)/.dev $(VENV)/.compiled ## run every test in every combination
 	@LACONIC_TESTS=all $(PYTEST)
 
 lint: $(VENV)/.dev ## style, types, and who may import whom

@@ -12,9 +12,9 @@ import pytest
 from breadth import examples
 from hypothesis import settings
 from raw_data import FOLDER
-from warming import compile_kernels, is_cold, warm
 
 import laconic as lc
+from laconic.cli.specimens import compile_group
 
 # The same examples on every machine and in every run, however slow it is.
 settings.register_profile("fixed", derandomize=True, deadline=None, database=None, max_examples=examples(100))
@@ -98,13 +98,6 @@ def compiled():
     """Kernels are compiled and kept before the first test: see ``pytest_collection_finish``."""
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_setupnodes(config):
-    """Before the processes of a run of everything begin: compile what all of them need."""
-    if config.args_source is pytest.Config.ArgsSource.TESTPATHS and not config.option.collectonly and is_cold():
-        warm()
-
-
 def pytest_collection_finish(session):
     """Compile before the clock of a test runs, if there are tests that cannot wait.
 
@@ -114,7 +107,7 @@ def pytest_collection_finish(session):
     if workers or session.config.option.collectonly:
         return
     if any("compiled" in getattr(item, "fixturenames", ()) for item in session.items):
-        compile_kernels("float64")
+        compile_group("rounds", "float64")
 
 
 NETWORKS = {

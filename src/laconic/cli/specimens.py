@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from laconic.channel import Channel, EntropyQuantizer
 from laconic.engine import simulate
 from laconic.features import RandomFeatures
-from laconic.learners import QCODKLA, Experts, Learner, Personal, WaveRLS
+from laconic.learners import ODKLA, QCODKLA, RFFDOKL, Experts, Learner, Personal, WaveRLS
 from laconic.network import Network
 
 DTYPES = ("float64", "float32")
+
+_SPOKEN: dict[str, Any] = {"order": "adapt-then-combine", "listen": "spoken"}
+_CODED = Channel(quantizer=EntropyQuantizer(0.4))
 
 
 class Specimen(NamedTuple):
@@ -72,8 +76,12 @@ SPECIMENS: dict[str, tuple[Specimen, ...]] = {
         Specimen("rounds", lambda dtype: _learn(QCODKLA(), dtype), shown=True),
         Specimen("rounds, everybody scored", lambda dtype: _learn(QCODKLA(), dtype, collective=True), shown=True),
         Specimen("experts", lambda dtype: _learn(Experts(), dtype)),
+        Specimen("experts, everybody scored", lambda dtype: _learn(Experts(), dtype, collective=True)),
         Specimen("agents", lambda dtype: _agents(QCODKLA(), dtype)),
         Specimen("agents of experts", lambda dtype: _agents(Experts(), dtype)),
+        Specimen("agents that trust nobody much", lambda dtype: _agents(ODKLA(robust="clip"), dtype)),
+        Specimen("agents that mix with who spoke", lambda dtype: _agents(RFFDOKL(**_SPOKEN), dtype)),
+        Specimen("agents whose messages vary in length", lambda dtype: _agents(ODKLA(channel=_CODED), dtype)),
     ),
     "waves": (
         Specimen("waves", lambda dtype: _waves(WaveRLS(), dtype), shown=True),
