@@ -20,6 +20,7 @@ from laconic.cli import (
     certs,
     cite,
     compile,
+    completion,
     dashboard,
     datasets,
     demo,
@@ -116,6 +117,7 @@ def make_parser() -> argparse.ArgumentParser:
         dashboard,
         faults,
         cite,
+        completion,
     ):
         room.add(commands)
     return parser

@@ -33,7 +33,8 @@ examples:
 
 _ABOUT_UP = """
 Run all agents of a site on this machine, for a trial: a process each, started
-again when it dies, stopped together by Ctrl-C."""
+again when it dies, stopped together by Ctrl-C. On a terminal every agent has a
+row, and q stops them, too."""
 
 _EXAMPLES_UP = """
 examples:
@@ -166,8 +167,11 @@ def _wait_for_task(site: Site) -> dict[str, Any] | None:
 
 def run_all(arguments: argparse.Namespace) -> int:
     """Run the command ``up``."""
+    import signal
     import sys
+    import threading
 
+    from laconic.deploy.operations.keys import heard_keys
     from laconic.deploy.operations.screen import Screen
     from laconic.deploy.operations.supervisor import Spare, Supervisor, command
     from laconic.deploy.running import logs
@@ -180,7 +184,10 @@ def run_all(arguments: argparse.Namespace) -> int:
     for agent in site.agents:
         if agent.source.kind == "stdin":
             raise ValueError(f"agent {agent.name!r} reads standard input: run it by itself, with `laconic agent`.")
-    screen = Screen(site.n_agents, sys.stderr, arguments.log, arguments.level)
+    degrees = {name: len(site.neighbours(name)) for name in site.names}
+    watched = sys.stdin.isatty() and sys.stderr.isatty()
+    keys = "q, or Ctrl-C, stops them all" if watched else ""
+    screen = Screen(site.n_agents, sys.stderr, arguments.log, arguments.level, neighbours=degrees, keys=keys)
     # All that the supervisor needs is said at this level; what is not to be seen, the screen leaves out.
     options: list[Any] = ["--level", "debug" if arguments.level == "debug" else "info"]
     options += ["--progress", arguments.progress or (1.0 if screen.live else 10.0)]
@@ -202,8 +209,19 @@ def run_all(arguments: argparse.Namespace) -> int:
     with only_one(lock_path(site), f"{site.file} is up on this machine"):
         if arguments.fresh:
             _forget_all(site)
-        with _live(arguments, site, screen) if arguments.live else nullcontext():
-            return Supervisor(commands, screen, spare=spare).run()
+        supervisor, left = Supervisor(commands, screen, spare=spare), threading.Event()
+
+        def pressed(key: str) -> None:
+            if key in "qQ":
+                left.set()
+                supervisor.stop(signal.SIGINT)
+
+        with (
+            _live(arguments, site, screen) if arguments.live else nullcontext(),
+            heard_keys(pressed) if watched else nullcontext(),
+        ):
+            code = supervisor.run()
+        return 0 if left.is_set() else code
 
 
 def _live(arguments: argparse.Namespace, site: Site, screen: Screen) -> AbstractContextManager[str]:

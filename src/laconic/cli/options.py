@@ -138,6 +138,7 @@ def one_of(*names: str, alike: Callable[[str], str] = _any_case) -> Callable[[st
             raise argparse.ArgumentTypeError(_complaint(list(names), text))
         return known[alike(text)]
 
+    check.names = names  # type: ignore[attr-defined]  # for shells that complete them
     return check
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -73,7 +74,7 @@ def add(commands: Commands) -> None:
     known = [learners.written(learner) for learner in learners.every()]
     group.add_argument(
         "--learner",
-        type=_learner,
+        type=_learner(known),
         metavar="NAME",
         help=f"{', '.join(known)}, or one of your own as PACKAGE.MODULE:CLASS (default: chosen; "
         f"{_USUAL} where its steps or channel are given)",
@@ -199,10 +200,15 @@ def _live(
     return played(arguments, source.dataset.name, learner, beside, stream)
 
 
-def _learner(text: str) -> str:
+def _learner(known: Sequence[str]) -> Callable[[str], str]:
     """The name of a registered learner, or where a class is to be imported from."""
-    known = [learners.written(learner) for learner in learners.every()]
-    return text if ":" in text else one_of(*known, alike=learners.normalise)(text)
+    one = one_of(*known, alike=learners.normalise)
+
+    def check(text: str) -> str:
+        return text if ":" in text else one(text)
+
+    check.names = known  # type: ignore[attr-defined]  # for shells that complete them
+    return check
 
 
 def _folder(out: str | None) -> Path | None:

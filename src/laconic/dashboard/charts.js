@@ -40,7 +40,7 @@ function drawLines(canvas, lines, { logX = false, logY = true, words = grouped, 
   }
   pen.textBaseline = "alphabetic"; pen.textAlign = "center";
   let free = -Infinity;  // no label runs into the one before it
-  for (const value of ticks(left, right, logX, Math.max(2, Math.floor(w / 95)))) {
+  for (const value of ticks(left, right, logX, Math.max(3, Math.floor(w / 75)))) {
     const text = words(value), half = pen.measureText(text).width / 2, x = Math.max(half, Math.min(w - half, X(value)));
     if (x - half > free) { pen.fillText(text, x, h - 5); free = x + half + 10; }
   }
@@ -64,7 +64,7 @@ function drawTold(canvas, told) {
   if (!some.length) { pen.fillText("No predictions yet.", 4, 18); return; }
   const all = some.flatMap((one) => one.flatMap(([, p, y]) => (y === null ? [p] : [p, y]))), low = Math.min(...all), high = Math.max(...all);
   const first = Math.min(...some.map((one) => one[0][0])), last = Math.max(...some.map((one) => one.at(-1)[0]));
-  const left = 44, X = (t) => left + (w - left - 8) * (last > first ? (t - first) / (last - first) : 0.5), Y = (v) => 26 + (h - 48) * (high > low ? (high - v) / (high - low) : 0.5);
+  const left = 50, X = (t) => left + (w - left - 8) * (last > first ? (t - first) / (last - first) : 0.5), Y = (v) => 26 + (h - 48) * (high > low ? (high - v) / (high - low) : 0.5);
   pen.textAlign = "right"; pen.textBaseline = "middle"; pen.fillText(digits(high), left - 8, Y(high)); pen.fillText(digits(low), left - 8, Y(low));
   pen.textBaseline = "alphabetic"; pen.textAlign = "left";
   pen.beginPath(); pen.fillStyle = css("--hot"); pen.arc(left + 4, 8, 3, 0, 7); pen.fill(); pen.fillStyle = css("--quiet"); pen.fillText("label", left + 12, 12);

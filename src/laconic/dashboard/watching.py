@@ -6,17 +6,24 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, final
 
+import numpy as np
+
+from laconic._validate import Array
 from laconic.dashboard.board import Board
 from laconic.deploy.operations.fetching import files_of
 from laconic.deploy.settings.site import Site
+from laconic.model import Model
 from laconic.transport.zenoh import load_zenoh
 from laconic.transport.zenoh_settings import session_settings
 
 _OFTEN, _A_SECOND = 0.5, 100  # seconds between two questions to an agent, and questions a second to all
 _LONGEST = 65_536  # bytes of what is listened to
+#: Models are asked for only of so many agents, so many a second, and none that is longer than so many bytes.
+_MODELS, _MODELS_A_SECOND, _MODEL_SIZE = 100, 4, 4_000_000
 _log = logging.getLogger(__name__)
 
 
@@ -52,6 +59,8 @@ class Watcher:
             for name in site.names
             for suffix, take in (("prediction", board.prediction), ("alert", board.alert))
         ]
+        self._models: dict[str, Array] = {}
+        self._next_model, self._model_due = 0, 0.0
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._ask, name="asks a site", daemon=True)
         self._thread.start()
@@ -87,6 +96,7 @@ class Watcher:
                 if self._closed.is_set():
                     return
                 self._ask_one(name)
+                self._ask_model()
                 if self.site.n_agents > 1:
                     self._closed.wait(self.every / self.site.n_agents)
             now = time.monotonic()
@@ -95,6 +105,28 @@ class Watcher:
                 self.board.look(self._wall())
             if self.site.n_agents == 1:
                 self._closed.wait(self.every)
+
+    def _ask_model(self) -> None:
+        """Ask the next agent for its model, if it is time: from them it is told how far models are apart."""
+        now = time.monotonic()
+        if not 1 < self.site.n_agents <= _MODELS or now < self._model_due:
+            return
+        self._model_due = now + 1 / _MODELS_A_SECOND
+        name = self.site.names[self._next_model]
+        self._next_model = (self._next_model + 1) % self.site.n_agents
+
+        def answered(reply: Any) -> None:
+            if reply.ok is None or len(reply.ok.payload) > _MODEL_SIZE:
+                return
+            try:
+                weights = Model.from_bytes(bytes(reply.ok.payload.to_bytes())).weights
+            except ValueError:  # no model: nobody's business
+                return
+            self._models[name] = np.asarray(weights, dtype=float)
+            self.board.agree(disagreement(list(self._models.values())))
+
+        with suppress(self._error):
+            self._session.get(f"{self.site.name}/{name}/model", answered, timeout=2.0)
 
     def _ask_one(self, name: str) -> None:
         def answered(reply: Any) -> None:
@@ -105,3 +137,20 @@ class Watcher:
             self._session.get(f"{self.site.name}/{name}/status", answered, timeout=2.0)
         except self._error as error:  # the session is being closed, or zenoh is out of breath: the next turn will tell
             _log.debug("cannot ask", extra={"who": name, "why": str(error)})
+
+
+def disagreement(models: Sequence[Array]) -> float | None:
+    """How far models are from their mean, as a share of their length: |Theta - mean|_F / |Theta|_F.
+
+    None while there are fewer than two, or if they cannot be compared.
+
+    >>> import numpy as np
+    >>> disagreement([np.array([1.0, 0.0]), np.array([0.0, 1.0])])
+    0.7071067811865476
+    """
+    if len(models) < 2 or len({model.shape for model in models}) > 1:
+        return None
+    stacked = np.array(models)
+    length = float(np.linalg.norm(stacked))
+    apart = float(np.linalg.norm(stacked - stacked.mean(axis=0)))
+    return apart / length if length > 0 and np.isfinite(apart) else None

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 import shutil
 import sys
 import time
 from collections.abc import Mapping
 from datetime import datetime
-from typing import IO, Any
+from importlib.util import find_spec
+from typing import IO, TYPE_CHECKING, Any
 
 from laconic.deploy.running import logs
+
+if TYPE_CHECKING:
+    from laconic.deploy.operations.rows import Rows
 
 _FRESH = 0.25  # seconds between two drawings of the summary
 _CLEAR = "\r\x1b[K"
@@ -33,6 +38,10 @@ class Screen:
         Of the lines; auto for text on a terminal and JSON elsewhere.
     level : str
         Lines of a lower level are not shown.
+    neighbours : dict, optional
+        How many each agent has, by its name: on a terminal every agent then has a row below the lines.
+    keys : str
+        What the screen tells of keys that can be pressed.
 
     Examples
     --------
@@ -44,10 +53,22 @@ class Screen:
     'round 7  mean square error 0.5000  7 sends  2,100 bits  0 repairs  2 of 2 agents'
     """
 
-    def __init__(self, n_agents: int, stream: IO[str] | None = None, form: str = "auto", level: str = "info") -> None:
+    def __init__(
+        self,
+        n_agents: int,
+        stream: IO[str] | None = None,
+        form: str = "auto",
+        level: str = "info",
+        *,
+        neighbours: Mapping[str, int] | None = None,
+        keys: str = "",
+    ) -> None:
         self._stream = stream if stream is not None else sys.stderr
-        self.live = self._stream.isatty()
-        self.form = form if form != "auto" else "text" if self.live else "json"
+        # A terminal that cannot go back in its line gets lines, one after the other.
+        self.live = self._stream.isatty() and os.environ.get("TERM") != "dumb"
+        self._rows: Rows | None = None
+        self._neighbours, self._keys = neighbours, keys
+        self.form = form if form != "auto" else "text" if self._stream.isatty() else "json"
         self._n_agents = n_agents
         self._hidden = logs.LEVELS[: logs.LEVELS.index(level)]
         self._status: dict[str, Mapping[str, Any]] = {}  # the latest of each agent
@@ -104,7 +125,11 @@ class Screen:
 
     def write(self, text: str) -> int:
         """Write whole lines, above the summary."""
-        self._stream.write(f"{_CLEAR}{text}" if self.live else text)
+        rows = self._table()
+        if rows is not None:
+            rows.above(text)
+        else:
+            self._stream.write(f"{_CLEAR}{text}" if self.live else text)
         self._stale = True
         self._draw()
         return len(text)
@@ -128,13 +153,30 @@ class Screen:
 
     def close(self) -> None:
         """Leave the summary as the last line."""
+        self._keys = ""
         self._draw()
-        if self.live:
+        if self._rows is not None:
+            self._rows.close()
+            self._rows = self._neighbours = None
+        elif self.live:
             self._stream.write("\n")
+        self.live = False
         self.flush()
 
+    def _table(self) -> Rows | None:
+        """The table of agents, from the first line on, where there can be one."""
+        if self._rows is None and self.live and self._neighbours is not None and find_spec("rich") is not None:
+            from laconic.deploy.operations.rows import Rows
+
+            self._rows = Rows(self._neighbours, self._stream)
+        return self._rows
+
     def _draw(self) -> None:
-        if self.live:
+        rows = self._table()
+        if rows is not None:
+            rows.draw(self._status, self._here, self.summary(), self._keys)
+            self._drawn, self._stale = time.monotonic(), False
+        elif self.live:
             columns = shutil.get_terminal_size().columns
             self._stream.write(f"{_CLEAR}{self.summary()[: columns - 1]}")
             self._drawn, self._stale = time.monotonic(), False

@@ -135,13 +135,13 @@ class Driver:
     def snapshot(self) -> Snapshot:
         """The agent as it is now, for those who ask."""
         agent, tally, pacer, counters = self.pacer.agent, self._tally, self.pacer, self.pacer.agent.counters
-        status = {
+        status: dict[str, Any] = {
             "agent": agent.name,
             "time": self.outlet.wall(),
             "round": agent.round,
             "samples": tally.samples,
             "mean_square_error": tally.mean_square_error,
-            **{name: counters[name] for name in ("bits", "sends", "censored", "repairs")},
+            **{name: counters[name] for name in ("bits", "sends", "censored", "repairs", "waves") if name in counters},
             "neighbours": {
                 name: "connected" if name in pacer.here else "suspended" if name in pacer.given_up else "awaited"
                 for name in agent.neighbours

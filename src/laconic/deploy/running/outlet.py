@@ -93,8 +93,11 @@ class Outlet:
                 }
                 if self.tally.beyond:
                     told["beyond_limits"] = sum(self.tally.beyond.values())
+                told["neighbours"] = self.tally.connected
                 if self.tally.alerts:
                     told["alerts"] = self.tally.alerts.total()
+                if self.tally.last_alert is not None:
+                    told["last_alert"] = self.tally.last_alert["event"]
                 self._log(logging.INFO, "progress", told | ({"waiting": list(waiting)} if waiting else {}))
             case Save():
                 self._save()
