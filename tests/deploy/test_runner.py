@@ -140,9 +140,9 @@ def lines_until(process, done):
 @pytest.mark.slow
 def test_five_processes_compute_what_the_simulator_computes_to_the_bit(tmp_path, up):
     house = House(tmp_path, n_rounds=200)
-    process = up(house, "--trace", tmp_path / "traces")
+    process = up(house, "--trace", tmp_path / "traces", "--live", "--port", 0)  # who is watched does the same
     said = process.stderr.read()
-    assert process.wait(WAIT) == 0, said
+    assert process.wait(WAIT) == 0 and "is shown at http://127.0.0.1:" in said, said
     simulated, traces = house.simulate(), house.traces()
     for k, name in enumerate(NAMES):
         trace = traces[name]
