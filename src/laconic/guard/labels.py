@@ -32,12 +32,12 @@ class LabelGuard:
     Tom's hardware and Twitter that costs nothing to 2% against no guard at all, and without it 5 to 7% (seeds 60, 61).
 
     A label 2.5 times as far off as the limits (50 deviations), and twenty times as far as the farthest that was
-    learned, is *wild*: it becomes NaN, which nobody learns from, and counts as five deviations of one label in 500. After eight of them
-    in a row the stream has moved, and they are clipped and followed. Of the first eight labels it is the wild ones
-    after the fourth that are known to be such; a deviation known beforehand tells them from the first label on. On
-    Tom's hardware, Twitter and three drawn heavy tails nothing that was real was taken for wild (seeds 60, 61).
-    From the ninth on a label that repeats the one before is not counted: of rain, which is zero on most days, it is
-    the rest that says how far labels scatter.
+    learned, is *wild*: it becomes NaN, which nobody learns from, and counts as five deviations of one label in 500.
+    After eight of them in a row the stream has moved, and they are clipped and followed. Of the first eight labels it
+    is the wild ones after the fourth that are known to be such; a deviation known beforehand tells them from the
+    first label on. On Tom's hardware, Twitter and three drawn heavy tails nothing that was real was taken for wild
+    (seeds 60, 61). From the ninth on a label that repeats the one before is not counted: of rain, which is zero on
+    most days, it is the rest that says how far labels scatter.
 
     It is what ``Guard`` does to labels, without what a device needs beside that (inputs, reports): small enough to be
     part of a learner, and of its state.
