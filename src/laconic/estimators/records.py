@@ -50,6 +50,8 @@ class Records:
     ----------
     features : RandomFeatures
         Of the features seen so far; before there are any, of one that is always zero.
+    sample : array (1, n_inputs)
+        What ``fill`` filled last.
     """
 
     def __init__(self, seed: int, n_frequencies: int, bandwidth: float) -> None:
@@ -62,6 +64,7 @@ class Records:
         self._columns = {name: self._columns[name] for name in names}
         columns = list(self._columns.values()) or [np.zeros(self._n_frequencies)]
         self.features = RandomFeatures(np.stack(columns, axis=1))
+        self.sample = np.zeros((1, len(columns)))
         self._n_names = len(names)
         self._format = f"{len(names)}d"
         # itemgetter fetches many values in one call, but of one name it would give the bare value.
@@ -76,8 +79,9 @@ class Records:
             self._arrange()
         return bool(new)
 
-    def fill(self, x: Mapping[Hashable, Any], sample: Array) -> bool:
-        """Write ``x`` into ``sample`` (1, n_inputs), absent features as 0; False if ``x`` has features never seen."""
+    def fill(self, x: Mapping[Hashable, Any]) -> bool:
+        """Write ``x`` into ``sample``, absent features as 0; False if ``x`` has features never seen."""
+        sample = self.sample
         try:
             if len(x) == self._n_names and self._pick is not None:
                 struct.pack_into(self._format, sample.data, 0, *self._pick(x))
