@@ -155,8 +155,18 @@ def _results(seeds: range, drawn: Drawn, jobs: int) -> Iterator[tuple[int, list[
         return
     from multiprocessing import get_context
 
-    with get_context("spawn").Pool(jobs) as pool:
+    with get_context("spawn").Pool(jobs, _begin) as pool:
         yield from pool.imap(result, seeds, chunksize=10)
+
+
+def _begin() -> None:
+    """Load all that there is, and have it out of the way of whoever looks for what can be thrown away."""
+    import gc
+
+    import laconic.testing.faults  # noqa: F401
+
+    gc.collect()
+    gc.freeze()
 
 
 def _result(seed: int, drawn: Drawn) -> tuple[int, list[str]]:

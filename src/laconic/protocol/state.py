@@ -6,6 +6,7 @@ restart no edge is live, and no position can be used twice.
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ VERSION = 2
 
 _COUNTS = ("g", "k", "label", "spoken", "heard", "unheard", "claim", "degree")
 _FLAGS = ("intact", "fresh", "counted")
+_KEPT = (*_COUNTS, *_FLAGS)
+_kept = attrgetter(*_KEPT)
 
 
 def take_state(dialogue: Dialogue) -> AgentState:
@@ -61,7 +64,7 @@ def _describe(dialogue: Dialogue, end: Session) -> dict[str, Any]:
     return {
         "stage": end.stage.value,
         "tag": end.tag,
-        **{name: getattr(end, name) for name in (*_COUNTS, *_FLAGS)},
+        **dict(zip(_KEPT, _kept(end), strict=True)),
         "log": [[s.n, s.label, s.degree, s.digest, int(s.kind), s.data.hex()] for s in end.log],
         "pend": pend,
     }

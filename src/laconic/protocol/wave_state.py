@@ -41,7 +41,11 @@ class WaveMemory(NamedTuple):
 def take_waves(waves: Waves) -> tuple[dict[str, Any], dict[str, Array]]:
     """What an agent knows of waves: plain values, and arrays."""
     node, size = waves.node, waves.features.n_features
-    parts = {f"wave.{name}": np.atleast_1d(array) for name, array in node_parts(node).items() if name != "told"}
+    parts = {
+        f"wave.{name}": array if array.ndim else array[None]
+        for name, array in node_parts(node).items()
+        if name != "told"
+    }
     links, befores, tolds = np.zeros((0, 1)), np.zeros((0, 1)), np.zeros((0, size + 4))
     if node.links:
         links = np.array([[link.n, *packed(link.information)] for link in node.links.values()])

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from laconic._validate import Array
-from laconic.engine import simulate
+from laconic.engine.chunk import Engine
+from laconic.engine.run import make_engine
 from laconic.features import RandomFeatures
 from laconic.learners import Learner, Speech
 from laconic.network import Network
@@ -61,14 +62,23 @@ def compare_errors(virtual: VirtualNetwork, learner: Learner, network: Network) 
     X, y = X[rows, everybody], y[rows, everybody]
     kept = np.maximum(kept, 1)
     begin = max(0, int((ends - kept).min()))
-    state = simulate(learner, features, network, X[:begin], y[:begin]).state if begin else None
+    engine = make_engine(learner, features, network)
+    _advance(engine, X[:begin], y[:begin])
     calm = np.zeros(len(names))
     for t in range(begin, int(ends.max())):
-        state = simulate(learner, features, network, X[t : t + 1], y[t : t + 1], state=state).state
+        _advance(engine, X[t : t + 1], y[t : t + 1])
         looked_at = (ends - kept <= t) & (t < ends)
-        calm += looked_at / kept * ((state.weights @ test.T - label) ** 2).mean(axis=1)
+        if looked_at.any():
+            calm += looked_at / kept * ((engine.state().weights @ test.T - label) ** 2).mean(axis=1)
     errors = [((np.array(virtual.models[name]) @ test.T - label) ** 2).mean() for name in virtual.honest]
     return float(np.mean(errors)), float(calm[honest].mean())
+
+
+def _advance(engine: Engine, X: Array, y: Array) -> None:
+    """Run rounds to which nothing happens; they cannot end early."""
+    if len(y):
+        ending = engine.advance(X, y).ending
+        assert ending is None, ending
 
 
 # ----------------------------------------------------------------------------------------------------------------

@@ -39,16 +39,23 @@ WORK = {"lockstep": 0.1, "slotted": 0.6 * SLOT}  # seconds that a round takes: a
 
 @final
 class Disk:
-    """Holds a checkpoint; and somewhere there is a copy of each that was ever on it."""
+    """Holds a checkpoint; and somewhere there is a copy of each that was ever on it.
 
-    def __init__(self, content: bytes | None = None) -> None:
+    Most are never read: bytes are made of one when it is.
+    """
+
+    def __init__(self, content: AgentState | None = None) -> None:
         self.content = content
-        self.history: list[tuple[float, bytes]] = []
+        self.history: list[tuple[float, AgentState]] = []
 
-    def write(self, content: bytes, now: float) -> None:
+    def write(self, content: AgentState, now: float) -> None:
         """Replace the checkpoint."""
         self.content = content
         self.history.append((now, content))
+
+    def read(self) -> AgentState | None:
+        """What is on it, as it comes back from bytes."""
+        return None if self.content is None else AgentState.from_bytes(self.content.to_bytes())
 
     def wipe(self) -> None:
         """Lose it."""
@@ -116,7 +123,7 @@ class Learning:
             if type(action) is Message:
                 self._link.send(action.data, action.to)
             elif type(action) is Save:
-                self._disk.write(self.pacer.agent.state().to_bytes(), self._network.now)
+                self._disk.write(self.pacer.agent.state(), self._network.now)
             elif type(action) is Alert and action.event == "another has this name":
                 # Who is told so by a neighbour that it has lost has to be started again; the others were only warned.
                 self.fenced |= self.pacer.agent.edges.get(action.fields["neighbour"]) == "gone"
@@ -211,8 +218,9 @@ class VirtualNetwork:
             inc = int.from_bytes(random.bytes(8), "little")
             agent = Agent(host.name, others, features, learner, incarnation=inc, **options)
             disk = self._disks[host]
-            if disk.content is not None:
-                agent.restore(AgentState.from_bytes(disk.content))
+            known = disk.read()
+            if known is not None:
+                agent.restore(known)
             pacer = make_pacer(agent, terms, SLOT)
             return Learning(self, names.index(host.name), pacer, VirtualLink(host), disk)
 
@@ -224,7 +232,7 @@ class VirtualNetwork:
     def _host(self, name: str, others: tuple[str, ...], disk: Disk) -> Host:
         def wipe() -> None:
             disk.wipe()
-            if not any(host.alive or self._disks[host].content for host in self.hosts.values()):
+            if not any(host.alive or self._disks[host].content is not None for host in self.hosts.values()):
                 self.since = dict(self.taken) if self.sensors else dict.fromkeys(self.taken, 0)
 
         host = Host(self.wires, name, others, self._boot, wipe, self._work, disk.put_back)
