@@ -18,6 +18,7 @@ _FAR = 2.5  # times the limits: what lies beyond is no measurement, and not lear
 _ABOVE = 20.0  # and times the largest label so far, so that rare large ones of a heavy tail are not taken for wild
 _COUNTED = 5.0  # deviations that a wild label counts as
 _SPARED = 8  # wild labels in a row after which the stream has moved
+_NO_LABEL = 1e29  # in the place of a label where there was none: what is kept on disk has to be finite
 
 
 @final
@@ -62,7 +63,7 @@ class LabelGuard:
         self._count = 0 if usual is None else _FIRST
         self._mean, self._square = 0.0, 0.0 if usual is None else usual * usual
         self._row, self._farthest = 0, 0.0 if usual is None else usual
-        self._last, self._first = math.nan, np.zeros(_FIRST)
+        self._last, self._first = _NO_LABEL, np.zeros(_FIRST)
 
     def __call__(self, label: float) -> float:
         """The label as it is to be learned from: NaN if it is wild; NaN, a missing one, stays so."""
