@@ -68,11 +68,13 @@ def run_on_links(learner, features, network, X, y):
     return agents, predictions
 
 
-def test_waves_over_zenoh_equal_the_simulator(features):
+@pytest.mark.parametrize("learner", [lc.WaveRLS(), lc.WaveRLS(outputs=2), lc.Personal()], ids=["one", "two", "own"])
+def test_waves_over_zenoh_equal_the_simulator(learner, features):
     network = lc.Network.path(4)
     X, y = make_stream(40, 4)
-    trace = lc.simulate(lc.WaveRLS(), features, network, X, y)
-    agents, predictions = run_on_links(lc.WaveRLS(), features, network, X, y)
+    y = y if learner.outputs == 1 else np.stack([y, -y], axis=-1)
+    trace = lc.simulate(learner, features, network, X, y)
+    agents, predictions = run_on_links(learner, features, network, X, y)
     assert np.array_equal(predictions, trace.predictions)
     for i, agent in enumerate(agents.values()):
         assert np.array_equal(agent.weights, trace.weights[i])
@@ -94,6 +96,21 @@ def test_budgets_and_the_entropy_code_over_zenoh_equal_the_simulator(budget, fea
         assert np.array_equal(agent.weights, trace.weights[i])
         assert np.array_equal(agent.broadcast, trace.state.broadcast[i])
         assert np.array_equal(agent.state().arrays["memory"], [trace.state.channel[n][i] for n in budget.memory])
+        assert agent.counters["bits"] == trace.bits[:, i].sum()
+
+
+def test_experts_of_raw_inputs_over_zenoh_equal_the_simulator():
+    network = lc.Network.path(3)
+    X, y = make_stream(30, 3)
+    X = 1000.0 * X - 200.0
+    features = lc.RandomFeatures.automatic(X[:5], 8)
+    learner = lc.Experts(channel=lc.Channel(lc.Budget(0.5), lc.EntropyQuantizer()))
+    trace = lc.simulate(learner, features, network, X, y)
+    agents, predictions = run_on_links(learner, features, network, X, y)
+    assert np.array_equal(predictions, trace.predictions)
+    for i, agent in enumerate(agents.values()):
+        agent.end_round()
+        assert np.array_equal(agent.weights, trace.weights[i])
         assert agent.counters["bits"] == trace.bits[:, i].sum()
 
 

@@ -2,45 +2,74 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
-from laconic.engine import steps, wave_rounds
-from laconic.engine.compiled import map_features
+from laconic._validate import Array
+from laconic.engine import personal_rounds, rounds, steps, wave_rounds
+from laconic.engine.compiled import aligned, make_front, padded
 from laconic.engine.endings import BAD_INPUT, FINISHED
 from laconic.engine.one_waving import OneWaver
+from laconic.engine.personal import Last, PersonalBlockOwn, make_arms
 from laconic.engine.wave_arithmetic import CompiledArithmetic
 from laconic.engine.wave_compiled import Block, BlockOwn
 from laconic.learners import Learner
+from laconic.waves.arms import FIRST
+from laconic.waves.rule import ArmNumbers, Numbers
 
 
-@final
 class CompiledWaver(OneWaver):
-    """A block of one agent and one round at a time."""
+    """A block of one agent and one round at a time; everything is kept ready between calls."""
 
     def _prepare(self, learner: Learner) -> None:
-        rule, n_features = learner.rule(), self.features.n_features
+        rule, features = learner.rule(), self.features
         self._forgetting, self._loss = rule.forgetting, steps.LOSSES[str(learner.loss.kernel)]
         self.arithmetic = CompiledArithmetic()
-        self._block = Block(1, n_features)
-        self._rounds = BlockOwn(rule, self.arithmetic, self._block, 0)
-        self.own = self._rounds
-        self._found, self._predictions = np.empty((1, 3)), np.empty((1, 1, 1))
+        self._block = Block(1, features.n_features, rule.outputs)
+        self.own = self._rounds = self._make_own(learner)
+        self._found, self._predictions = np.empty((1, 3)), np.empty((1, 1, rule.outputs))
+        self._labels, self._largest = np.empty((1, 1, rule.outputs)), np.zeros(1)
+        self._inputs = np.empty((1, features.n_inputs))
+        self._frequencies = padded(features.frequencies.T, np.float64)
+        self._phases = aligned(1, features.n_frequencies, np.float64)
+        self._scale, self._front = features.n_frequencies**-0.5, make_front(features, 1, np.float64)
 
-    def learn(self, label: float) -> tuple[int, float]:
+    def _make_own(self, learner: Learner) -> BlockOwn:
+        return BlockOwn(learner.rule(), self.arithmetic, self._block, 0)  # type: ignore[arg-type]
+
+    def _map(self) -> bool:
+        """Put the features of the sample into the block; False if they are not finite."""
+        self._inputs[:] = self.sample
+        phi = aligned(1, self.features.n_features, np.float64)
+        given = self._front, self._inputs, self._frequencies, self.features.n_frequencies, self._scale
+        if not np.isfinite(self._inputs).all() or not rounds.map_rows(*given, self._phases, phi):
+            return False
+        self._block.phi, self._block.squares = phi, np.empty((1, 2 + self._block.outputs))
+        return True
+
+    def learn(self, label: Numbers) -> tuple[int, Numbers]:
         """Predict, then learn."""
+        if not self._map():
+            return BAD_INPUT, np.nan
         block = self._block
-        if not np.isfinite(self.sample).all():
-            return BAD_INPUT, np.nan
-        phi = map_features(self.features, self.sample.astype(np.float64))
-        if not np.isfinite(phi[0, : block.n_features]).all():
-            return BAD_INPUT, np.nan
-        block.phi, block.squares = phi, np.empty((1, 3))
-        label, largest = float(self.dtype.type(label)), np.array([self.largest])
+        self._labels[:] = self.dtype.type(label) if block.outputs == 1 else np.asarray(label, self.dtype)
+        self._largest[0] = self.largest
+        status = self._quiet()
+        prediction = self._predictions[0, 0].astype(self.dtype).astype(np.float64)
+        if status == FINISHED:
+            self.largest = float(self._largest[0])
+            block.now = 1
+            self._rounds.finish_block()
+            block.now = 0
+        return status, float(prediction[0]) if block.outputs == 1 else prediction
+
+    def _quiet(self) -> int:
+        """The round of the simulator's kernel: how it ended."""
+        block = self._block
         status, _ = wave_rounds.quiet_rounds(
             block.phi,
-            np.array([[[label]]]),
+            self._labels,
             0,
             1,
             self._loss,
@@ -49,16 +78,58 @@ class CompiledWaver(OneWaver):
             block.spread,
             block.theta,
             block.gain,
-            largest,
+            self._largest,
             self._predictions,
             block.squares,
             self._found,
             None,
         )
-        prediction = float(self.dtype.type(self._predictions[0, 0, 0]))
-        if status == FINISHED:
-            self.largest = float(largest[0])
-            block.now = 1
-            self._rounds.finish_block()
-            block.now = 0
-        return status, prediction
+        return int(status)
+
+
+@final
+class CompiledPersonalWaver(CompiledWaver):
+    """The same with arms of its own."""
+
+    def _make_own(self, learner: Learner) -> BlockOwn:
+        rule, n, arithmetic = learner.rule(), self.features.n_features, self.arithmetic
+        self._arms = make_arms(rule, rule.arms or ArmNumbers(), 1, n)
+        self._stack, self._shared = np.empty((1, 1, len(FIRST))), aligned(1, n, np.float64)
+        return PersonalBlockOwn(rule, arithmetic, self._block, 0, self._arms, Last())  # type: ignore[arg-type]
+
+    def predict(self) -> Numbers:
+        """The mixture of the arms, which a wave may have moved."""
+        personal_rounds.mix_arms(self._arms, self._block.weights)
+        return super().predict()
+
+    def _quiet(self) -> int:
+        block, own = self._block, self._rounds
+        assert isinstance(own, PersonalBlockOwn)
+        personal_rounds.mix_arms(self._arms, block.weights)
+        clipped: Array = self._labels
+        if own.guard is not None:
+            clipped = np.array([[[own.guard(float(self._labels[0, 0, 0]))]]])
+        adopted: Any = np.array([own.following])
+        status, _ = personal_rounds.personal_rounds(
+            block.phi,
+            self._labels,
+            clipped,
+            0,
+            1,
+            self._loss,
+            self._forgetting,
+            block.weights,
+            block.spread,
+            self._arms,
+            self._shared,
+            adopted,
+            block.theta,
+            block.gain,
+            self._largest,
+            self._predictions,
+            block.squares,
+            self._found,
+            None,
+            self._stack,
+        )
+        return int(status)

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from laconic import _extras, _validate
-from laconic._worded import ArgumentError
 from laconic.engine.endings import BAD_INPUT, DIVERGED, DIVERGENCE, FINISHED
 from laconic.engine.one import ENGINES
 from laconic.engine.support import compiles, supports
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
 from laconic.waves import Arithmetic, Own, make_own
+from laconic.waves.own import number_of
+from laconic.waves.rule import Numbers
 
 
 class OneWaver:
@@ -45,25 +46,27 @@ class OneWaver:
         self.arithmetic = Arithmetic()
         self.own = make_own(learner.rule(), self.arithmetic, self.features.n_features)
 
-    def predict(self) -> float:
-        """w.phi(x), NaN if the sample is not finite. Changes nothing."""
+    def predict(self) -> Numbers:
+        """w.phi(x), one for each output; NaN if the sample is not finite. Changes nothing."""
+        if not np.isfinite(self.sample).all():
+            return np.nan
         with np.errstate(invalid="ignore", over="ignore"):
-            prediction = (self.own.model * self.features(self.sample.astype(np.float64))[0]).sum()
-        return float(self.dtype.type(prediction)) if np.isfinite(self.sample).all() else np.nan
+            prediction = (self.own.model * self.features(self.sample.astype(np.float64))[0]).sum(axis=-1)
+        return number_of(prediction.astype(self.dtype).astype(np.float64))
 
-    def learn(self, label: float) -> tuple[int, float]:
+    def learn(self, label: Numbers) -> tuple[int, Numbers]:
         """Predict, then learn, a missing label (NaN) nothing: how it ended, and the prediction."""
         prediction = self.predict()
-        if np.isnan(prediction):
+        if np.isnan(prediction).any():
             return BAD_INPUT, prediction
-        if not abs(prediction) <= DIVERGENCE * self.largest:
+        if not (np.abs(prediction) <= DIVERGENCE * self.largest).all():
             return DIVERGED, prediction
-        label = float(self.dtype.type(label))
-        self.largest = float(np.nanmax([self.largest, abs(label)]))
+        label = number_of(np.asarray(label, self.dtype).astype(np.float64))
+        self.largest = float(np.nanmax([self.largest, *np.abs(np.ravel(label))]))
         self._learn(label)
         return (FINISHED if np.isfinite(self.own.weights).all() else DIVERGED), prediction
 
-    def _learn(self, label: float) -> None:
+    def _learn(self, label: Numbers) -> None:
         self.own.learn(self.features(self.sample.astype(np.float64))[0], label)
 
 
@@ -71,12 +74,11 @@ def make_waver(learner: Learner, features: RandomFeatures, dtype: np.dtype[Any],
     """The rounds of one agent: by kernels where ``engine`` is "auto" and there are, or "compiled"."""
     _validate.choice("engine", engine, ENGINES)
     rule = learner.rule()
-    if rule.outputs != 1:
-        raise ArgumentError("learner", f"must have one output to run as an agent, got {rule.outputs} outputs.")
-    if engine == "compiled" and (rule.arms is not None or not supports(learner)):
+    if engine == "compiled" and not supports(learner):
         raise ValueError(f"engine must be 'reference' or 'auto' for {learner!r}, which is not compiled.")
-    if engine == "compiled" or (engine == "auto" and rule.arms is None and compiles(learner)):
+    if engine == "compiled" or (engine == "auto" and compiles(learner)):
         compiled = _extras.need("laconic.engine.one_wave_compiled", "a compiled agent")
-        waver: OneWaver = compiled.CompiledWaver(learner, features, dtype)
+        kind = compiled.CompiledWaver if rule.arms is None else compiled.CompiledPersonalWaver
+        waver: OneWaver = kind(learner, features, dtype)
         return waver
     return OneWaver(learner, features, dtype)

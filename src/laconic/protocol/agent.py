@@ -39,6 +39,7 @@ from laconic.protocol.state import put_state, take_state
 from laconic.protocol.wave_dialogue import WaveDialogue
 from laconic.protocol.waving import Waves
 from laconic.protocol.wire import identity
+from laconic.waves.rule import Numbers
 
 _LARGEST_SQUARE = (DIVERGENCE * LARGEST_LABEL) ** 2  # of a model: entries beyond its root, 1e15, are refused by others
 
@@ -160,16 +161,18 @@ class Agent:
     # ----------------------------------------------------------------------------------------------------------------
     # Rounds
 
-    def predict(self, x: object) -> float:
-        """The model's prediction for an input ``x`` of shape (n_inputs,). Changes nothing."""
+    def predict(self, x: object) -> Any:
+        """The model's prediction for an input ``x`` of shape (n_inputs,), an array if it has several outputs."""
         self._ledger.take(x)
         prediction = self._ledger.predict()
-        if math.isnan(prediction):
+        if np.isnan(prediction).any():
             raise bad_sample()
         return prediction
 
-    def learn(self, x: object, y: float | None) -> Info:
+    def learn(self, x: object, y: Any) -> Info:
         """One round: end the last one, predict, learn, speak. A label that is NaN or None is missing.
+
+        Where the learner has several outputs, ``y`` is an array with a label for each.
 
         Raises
         ------
@@ -182,12 +185,12 @@ class Agent:
             If the model left all bounds.
         """
         self._ledger.take(x)
-        return self._round(read_label(y))
+        return self._round(read_label(y, self.learner.outputs))
 
     def idle(self) -> Info:
         """A round without a sample: the model follows the neighbours, and the ridge, but learns nothing new."""
         self._ledger.take(np.zeros(self.features.n_inputs))
-        return self._round(math.nan)._replace(prediction=math.nan)
+        return self._round(read_label(None, self.learner.outputs))._replace(prediction=math.nan)
 
     def end_round(self) -> None:
         """Take in what was heard, and move the dual. ``learn`` does that first thing; nobody else has to.
@@ -201,7 +204,7 @@ class Agent:
             raise NotReady(f"round {self.round} is not over: {self.name!r} waits for {', '.join(self.waiting)}.")
         self._dialogue.finish()
 
-    def _round(self, label: float) -> Info:
+    def _round(self, label: Numbers) -> Info:
         dialogue, ledger = self._dialogue, self._ledger
         self.end_round()
         dialogue.warm_start()
@@ -222,7 +225,7 @@ class Agent:
 
     def _can_be_said(self) -> bool:
         """Whether neighbours would take the model for one; where they do not, all would wait, and nobody know why."""
-        weights = self._ledger.weights
+        weights = self._ledger.weights.ravel()
         return bool(weights.dot(weights) <= _LARGEST_SQUARE)
 
     def _speak(self, t: int) -> tuple[bool, int, int]:
@@ -291,12 +294,11 @@ class Agent:
         """
         dialogue = self._dialogue
         given: object = data
-        if not isinstance(given, (bytes, bytearray, memoryview)):
-            dialogue.refuse("not bytes", None, sender)
-            return
         try:
-            message = bytes(given)
+            message = bytes(given) if isinstance(given, (bytes, bytearray, memoryview)) else None
         except ValueError:  # a view of memory that has been released
+            message = None
+        if message is None:
             dialogue.refuse("not bytes", None, sender)
             return
         vouched: object = sender
@@ -388,9 +390,8 @@ class Agent:
             return self._dialogue.ends[name]
         except (KeyError, TypeError):
             known = ", ".join(repr(other) for other in self.neighbours) or "nobody"
-            raise ValueError(
-                f"{_validate.shown(name)} is no neighbour of {self.name!r}, which hears {known}."
-            ) from None
+            who = _validate.shown(name)
+            raise ValueError(f"{who} is no neighbour of {self.name!r}, which hears {known}.") from None
 
     # ----------------------------------------------------------------------------------------------------------------
     # What there is to see

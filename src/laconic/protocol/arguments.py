@@ -5,12 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
+import numpy as np
+
 from laconic import _validate
 from laconic.guard import LARGEST_LABEL
+from laconic.waves.rule import Numbers
 
 
-def read_label(y: object) -> float:
-    """``y`` as a number; NaN where it is missing."""
+def read_label(y: object, outputs: int = 1) -> Numbers:
+    """``y`` as a number, or as one for each of several outputs; NaN where it is missing."""
+    if outputs > 1:
+        if y is None:
+            return np.full(outputs, math.nan)
+        labels = _validate.real_array("y", y, f"({outputs},)", ndim=1)
+        if labels.shape != (outputs,):
+            raise ValueError(f"y must have shape ({outputs},), a label for each output; got {labels.shape}.")
+        return np.array([read_label(label) for label in labels.tolist()])
     if y is None:
         return math.nan
     if isinstance(y, (str, bytes)):  # float would read it

@@ -25,6 +25,7 @@ from laconic.protocol.dialogue import Dialogue
 from laconic.protocol.ledger import STRAIN
 from laconic.protocol.session import LIVE
 from laconic.protocol.waving import Waves
+from laconic.waves.rule import Numbers
 
 #: How many times larger than the agent's own yardstick a neighbour may be without being blamed for where it drags it.
 AWAY = 10 * STRAIN
@@ -32,11 +33,12 @@ AWAY = 10 * STRAIN
 ON_TIME = 1.5
 
 
-def learn_guarded(dialogue: Dialogue, label: float, t: int) -> tuple[int, float]:
+def learn_guarded(dialogue: Dialogue, label: Numbers, t: int) -> tuple[int, Numbers]:
     """Steps 1 and 2 of round ``t``: how it ended, and the prediction."""
     ledger = dialogue.ledger
     if isinstance(ledger, Waves):  # what a wave brings is looked at when it comes
         return ledger.learn(label)
+    assert isinstance(label, float)  # only waves have several outputs
     late = dialogue.lateness
     if late <= ON_TIME:
         return _learn_bounded(dialogue, label, t)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class NotReady(RuntimeError):
@@ -16,12 +16,12 @@ class Info(NamedTuple):
     ----------
     round : int
         Counted from 1.
-    prediction : float
+    prediction : float, or array of several outputs
         Made before the label was learned from; NaN in a round without a sample.
-    label : float
+    label : float, or array
         NaN if it was missing.
     loss : float
-        Of the prediction; NaN without a label.
+        Of the prediction, the mean over its outputs; NaN without a label.
     sent : bool
         Whether the model, or its change, was sent.
     bits : int
@@ -31,8 +31,8 @@ class Info(NamedTuple):
     """
 
     round: int
-    prediction: float
-    label: float
+    prediction: Any
+    label: Any
     loss: float
     sent: bool
     bits: int

@@ -180,10 +180,10 @@ class Ledger:
         except Undecodable:
             raise Refusal("undecodable") from None
 
-    def loss(self, prediction: float, label: float) -> float:
+    def loss(self, prediction: Any, label: Any) -> float:
         """The loss of a prediction; NaN without a label."""
         if self._squared:
-            return (prediction - label) ** 2
+            return float((prediction - label) ** 2)
         return float(self.learner.loss.value(np.asarray(prediction), np.asarray(label)))
 
     def message_bits(self) -> int:

@@ -8,7 +8,8 @@ begin      varint wave; 8 standing                                on slots: the 
 down       varint wave; 8 standing before; varint start of the next, clock; varint length; the message down
 standing   varint waves; 8 digest
 missed     varint waves before; 8 standing before; varint clock, count; for each: varint start, length; the message
-whole      varint waves, start, clock; 8 n (float64); C by its lower triangle, theta, d, e (float64)
+whole      varint waves, start, clock; 8 n (float64); C by its lower triangle, theta, d, e, thin (float64); of several
+           outputs theta and d are as many vectors, and e as many numbers
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from laconic.protocol.chart import longest_survey
 from laconic.protocol.messages import Refusal
 from laconic.protocol.varints import encode_count, encode_counts, read_counts
 from laconic.waves.roving import LOGGED, Entry, Standing, Whole
-from laconic.waves.saving import packed, unpacked
+from laconic.waves.saving import joined, packed, unpacked
 
 _LONG, _REAL = struct.Struct("<Q"), struct.Struct("<d")
 _MOST_PARTS = 16
@@ -96,13 +97,13 @@ class PartCode:
     ``longest`` is how long a statement can be, that of an agent that says whatever it can say at once, or a chart.
     """
 
-    def __init__(self, n_features: int, most_terms: int, n_agents: int) -> None:
-        self.n_features = n_features
+    def __init__(self, n_features: int, most_terms: int, n_agents: int, outputs: int = 1) -> None:
+        self.n_features, self._outputs = n_features, outputs
         self._triangle = n_features * (n_features + 1) // 2
         # A message: its header, and codes of at most 84 bits a number.
-        self._message = 64 + (most_terms + 2 * n_features + 1) * (2 + 11 * n_features)
+        self._message = 56 + 8 * outputs + (most_terms + 2 * n_features + outputs) * (2 + 11 * n_features)
         #: Bytes of a snapshot: what was missed is said by its messages only where these are shorter.
-        self.whole = 64 + 8 * (self._triangle + 2 * n_features)
+        self.whole = 56 + 8 * (self._triangle + outputs * (2 * n_features + 1))
         self.longest = max(3 * self._message + 2 * self.whole + 1024, longest_survey(n_agents))
 
     def encode(self, parts: list[Part]) -> bytes:
@@ -128,8 +129,8 @@ class PartCode:
                 return front + b"".join(encode_count(entry.start) + _framed(entry.data) for entry in entries)
             case Snapshot(clock, whole):
                 front = encode_counts(whole.waves, whole.start, clock) + _REAL.pack(whole.n)
-                numbers = (packed(whole.information), whole.theta, whole.step, np.array([whole.energy, whole.thin]))
-                return front + np.concatenate(numbers).astype("<f8").tobytes()
+                numbers = joined((packed(whole.information), whole.theta, whole.step, whole.energy, whole.thin))
+                return front + numbers.astype("<f8").tobytes()
 
     def decode(self, data: bytes) -> list[Part]:
         """The parts in ``data``."""
@@ -188,16 +189,21 @@ class PartCode:
     def _read_whole(self, waves: int, data: bytes, at: int) -> tuple[Snapshot, int]:
         (start, clock), at = read_counts(data, at, 2)
         (n,) = _REAL.unpack_from(data, at)
-        size = self._triangle + 2 * self.n_features + 2
+        models, shape = self._outputs * self.n_features, (self._outputs, self.n_features)
+        size = self._triangle + 2 * models + self._outputs + 1
         end = at + 8 + 8 * size
         if end > len(data):
             raise Refusal("truncated")
         numbers = np.frombuffer(data, dtype="<f8", count=size, offset=at + 8).astype(np.float64)
-        energy, thin = numbers[-2:].tolist()
-        if not (np.isfinite(numbers).all() and 0 <= n < np.inf and energy >= 0 and 0 < thin <= 1):
+        at = self._triangle
+        triangle, theta, step, energy = np.split(numbers[:-1], [at, at + models, at + 2 * models])
+        thin = float(numbers[-1])
+        if not (np.isfinite(numbers).all() and 0 <= n < np.inf and (energy >= 0).all() and 0 < thin <= 1):
             raise Refusal("not finite")
-        triangle, theta, step = np.split(numbers[:-2], [self._triangle, self._triangle + self.n_features])
-        return Snapshot(clock, Whole(waves, start, n, unpacked(triangle), theta, step, energy, thin)), end
+        if self._outputs == 1:
+            return Snapshot(clock, Whole(waves, start, n, unpacked(triangle), theta, step, float(energy[0]), thin)), end
+        known = unpacked(triangle), theta.reshape(shape), step.reshape(shape), energy, thin
+        return Snapshot(clock, Whole(waves, start, n, *known)), end
 
     def _unframed(self, data: bytes, at: int) -> tuple[bytes, int]:
         (length,), at = read_counts(data, at, 1)

@@ -18,8 +18,9 @@ from laconic.protocol.waving import Waves
 from laconic.protocol.wire import MODEL_LIMIT, SHARE_LIMIT, identity
 from laconic.waves import Common
 from laconic.waves.node import Link, Told
-from laconic.waves.roving import FURTHEST, LOGGED, Entry
-from laconic.waves.saving import node_parts, packed, unpacked
+from laconic.waves.own import number_of
+from laconic.waves.roving import FURTHEST, LOGGED, Entry, RovingNode
+from laconic.waves.saving import joined, node_parts, packed, split, unpacked
 
 _ROUNDING = 1e-6  # how far below zero, of the largest, an eigenvalue may lie
 _LEAST_REACH = 32.0  # targets of losses with labels of one
@@ -46,7 +47,8 @@ def take_waves(waves: Waves) -> tuple[dict[str, Any], dict[str, Array]]:
         for name, array in node_parts(node).items()
         if name != "told"
     }
-    links, befores, tolds = np.zeros((0, 1)), np.zeros((0, 1)), np.zeros((0, size + 4))
+    outputs = node.rule.outputs
+    links, befores, tolds = np.zeros((0, 1)), np.zeros((0, 1)), np.zeros((0, outputs * (size + 4)))
     if node.links:
         links = np.array([[link.n, *packed(link.information)] for link in node.links.values()])
         known = [node.links_before.get(child) for child in node.links]
@@ -54,7 +56,7 @@ def take_waves(waves: Waves) -> tuple[dict[str, Any], dict[str, Array]]:
             [[-1.0, *np.zeros(links.shape[1] - 1)] if b is None else [b.n, *packed(b.information)] for b in known]
         )
         heard = [node.heard.get(child) for child in node.links]
-        tolds = np.array([np.zeros(size + 4) if h is None else [*h.moments, *h[1:]] for h in heard])
+        tolds = np.array([np.zeros(outputs * (size + 4)) if h is None else joined(h) for h in heard])
     about = {
         "clock": waves.clock,
         "largest": waves.waver.largest,
@@ -76,7 +78,8 @@ def check_waves(waves: Waves, about: Mapping[str, Any], arrays: Mapping[str, Arr
     fresh = {name: array for name, array in node_parts(node).items() if name != "told"}
     parts = {name: arrays[f"wave.{name}"] for name in fresh}
     triangle = len(fresh["link"])
-    free = {"since": (None, size + 2), "above": (None,), "probe": (None,), "pending": (None,)}
+    outputs = node.rule.outputs
+    free = {"since": (None, size + 1 + outputs), "above": (None,), "probe": (None,), "pending": (None,)}
     for name, array in parts.items():
         kind = np.dtype(np.uint8) if name == "pending" else fresh[name].dtype
         _check(name, array, free.get(name, np.atleast_1d(fresh[name]).shape), kind)
@@ -85,28 +88,27 @@ def check_waves(waves: Waves, about: Mapping[str, Any], arrays: Mapping[str, Arr
     parts = {name: array.reshape(()) if not fresh[name].ndim else array for name, array in parts.items()}
     largest = _number(about["largest"])
     _check_own(parts, largest)
-    if float(parts["energy"]) < 0 or not float(parts["trust"]) >= 1:
+    if (parts["energy"] < 0).any() or not (parts["trust"] >= 1).all():
         raise ValueError("state has a common model that no agent can have.")
-    if len(parts["above"]) not in (0, 2 + size + triangle) or len(parts["probe"]) not in (0, size + 2):
+    longest = 1 + triangle + outputs * (size + 1), outputs * (size + 2)
+    if len(parts["above"]) not in (0, longest[0]) or len(parts["probe"]) not in (0, longest[1]):
         raise ValueError("state has a sweep or a probe of another size.")
-    if len(parts["probe"]) not in (0, size + 2) or not 0 < float(parts["thin"]) <= 1:
-        raise ValueError("state has a diagonal that no agent can have.")
     if not -1 <= int(parts["marked"]) == (len(parts["since"]) if len(parts["since"]) else int(parts["marked"])):
         raise ValueError("state has samples that no wave has left.")
     waves_done = [_count(int(number)) for number in parts["wave"]]
-    if waves_done[0] != waves_done[2] + 1 or float(parts["count"]) < 0 or float(parts["square"]) < 0:
+    if waves_done[0] != waves_done[2] + 1 or float(parts["count"]) < 0 or (parts["square"] < 0).any():
         raise ValueError("state has counts that no agent can have.")
     _check_common(waves, parts, _number(about["counts"]["n"]))
     letter = parts["pending"].tobytes()
     if letter:
-        node.arithmetic.decode(letter, size, down=False)
+        node.arithmetic.decode(letter, size, down=False, outputs=outputs)
     counts = {name: _number(about["counts"][name]) for name in node.counts()}
     log = [(Entry(bytes.fromhex(data), _count(start)), _count(digest, 1 << 64)) for data, start, digest in about["log"]]
     for entry, _ in log:
-        node.arithmetic.decode(entry.data, size, down=True)
+        node.arithmetic.decode(entry.data, size, down=True, outputs=outputs)
     if len(log) > min(LOGGED, waves_done[2]):
         raise ValueError("state has more waves in its log than there were.")
-    links = _check_links(about["children"], arrays, triangle, size)
+    links = _check_links(about["children"], arrays, triangle, node)
     records = [_check_record(waves, record) for record in about["records"]]
     kept = {
         name: {who: waves.code.decode(bytes.fromhex(data)) for who, data in about[name].items()}
@@ -126,7 +128,7 @@ def put_waves(waves: Waves, memory: WaveMemory, names: set[str]) -> None:
     waves.early = {name: parts[0] for name, parts in about["early"].items() if name in names}
     same = waves.stand_where(about["tree"])
     links = {child: link for child, link in memory.links.items() if same and child in node.place.children}
-    told = np.full(len(memory.parts["theta"]) + 2, np.nan)
+    told = np.full(node.rule.outputs * (node.n_features + 4), np.nan)
     node.restore({**memory.parts, "told": told}, memory.counts, memory.log, links)
     if not same:
         node.say_again()
@@ -158,21 +160,21 @@ def _check_common(waves: Waves, parts: Mapping[str, Array], n: float) -> None:
     if not 0 < float(parts["thin"]) <= 1:
         raise ValueError("state has a diagonal that no agent can have.")
     information = unpacked(parts["information"])
-    known = information, parts["theta"], parts["step"], float(parts["energy"]), float(parts["thin"])
+    known = information, parts["theta"], parts["step"], number_of(parts["energy"]), float(parts["thin"])
     common = Common(waves.node.rule, waves.node.arithmetic, *known)
     with np.errstate(over="ignore", invalid="ignore"):
         waves.node.check(common, n, int(parts["wave"][1]), 0.0)
 
 
 def _check_links(
-    children: list[list[Any]], arrays: Mapping[str, Array], triangle: int, size: int
+    children: list[list[Any]], arrays: Mapping[str, Array], triangle: int, node: RovingNode
 ) -> dict[int, tuple[Link, Link | None, Told | None]]:
     links, n = {}, len(children)
     rows, befores, tolds = (arrays[f"wave.{name}"] for name in ("links", "links_before", "told"))
     for name, array, width in (
         ("links", rows, triangle + 1),
         ("links_before", befores, triangle + 1),
-        ("told", tolds, size + 4),
+        ("told", tolds, node.rule.outputs * (node.n_features + 4)),
     ):
         if n or array.size:
             _check(name, array, (n, width), np.dtype(np.float64))
@@ -183,7 +185,7 @@ def _check_links(
             raise ValueError("state has links that no agent can have.")
         link = Link(unpacked(row[1:]), float(row[0]))
         older = None if before[0] < 0 else Link(unpacked(before[1:]), float(before[0]))
-        said = Told(told[:-4].copy(), *told[-4:].tolist()) if heard else None
+        said = Told(*split(told, node.rule, 4)) if heard else None
         links[_count(child, 1 << 32)] = link, older, said
     return links
 

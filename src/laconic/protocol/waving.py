@@ -28,6 +28,7 @@ from laconic.waves import Common
 from laconic.waves.message import SWEEP, wave_of
 from laconic.waves.node import Message
 from laconic.waves.roving import RovingNode, Standing, Unsound
+from laconic.waves.rule import Numbers
 from laconic.waves.tree import by_name
 
 MOST_WAITING = 64  # statements of a neighbour between two rounds
@@ -68,7 +69,7 @@ class Waves(Unshared):
         common = Common.first(rule, self.waver.arithmetic, features.n_features)
         self.chart = Chart(name, n_agents)
         self.node = RovingNode(rule, self.chart.me, self.waver.own, common, lockstep)
-        self.code = PartCode(features.n_features, rule.most, n_agents)
+        self.code = PartCode(features.n_features, rule.most, n_agents, rule.outputs)
         self.clock = 0
         self.inbox: dict[str, list[Part]] = {}
         self.early: dict[str, Up] = {}
@@ -92,22 +93,23 @@ class Waves(Unshared):
             raise ValueError(f"x must have shape ({n_inputs},), got {array.shape}.")
         self.waver.sample[0] = array
 
-    def predict(self) -> float:
+    def predict(self) -> Numbers:
         """The prediction for the sample; NaN if it is not finite."""
         return self.waver.predict()
 
-    def learn(self, label: float) -> tuple[int, float]:
+    def learn(self, label: Numbers) -> tuple[int, Numbers]:
         """Predict, and learn: (how it ended, the prediction)."""
         status, prediction = self.waver.learn(label)
-        usual = float(np.sqrt(self.node.common.theta @ self.node.common.theta))
-        if status == DIVERGED and np.isfinite(prediction) and usual > self.waver.largest:
-            self.waver.largest = usual  # the others may have larger labels
-            status, prediction = self.waver.learn(label)
+        if status == DIVERGED and np.isfinite(prediction).all():
+            usual = float(np.sqrt((self.node.common.theta**2).sum(axis=-1).max()))
+            if usual > self.waver.largest:
+                self.waver.largest = usual  # the others may have larger labels
+                status, prediction = self.waver.learn(label)
         return status, prediction
 
-    def loss(self, prediction: float, label: float) -> float:
-        """The loss of a prediction; NaN without a label."""
-        return float(self.learner.loss.value(np.asarray(prediction), np.asarray(label)))
+    def loss(self, prediction: Numbers, label: Numbers) -> float:
+        """The loss of a prediction, the mean over its outputs; NaN without a label."""
+        return float(np.mean(self.learner.loss.value(np.asarray(prediction), np.asarray(label))))
 
     @property
     def weights(self) -> Array:

@@ -21,7 +21,7 @@ from laconic._validate import Array
 from laconic.waves.common import Common
 from laconic.waves.node import Link, Message, Node, Told
 from laconic.waves.own import Own
-from laconic.waves.rule import SWEEP_HEIGHT, Rule
+from laconic.waves.rule import SWEEP_HEIGHT, Numbers, Rule
 from laconic.waves.saving import restore_node
 from laconic.waves.tree import Place
 
@@ -57,7 +57,7 @@ class Whole(NamedTuple):
     information: Array
     theta: Array
     step: Array
-    energy: float
+    energy: Numbers
     thin: float
 
 
@@ -132,8 +132,7 @@ class RovingNode(Node):
 
     def _digest(self) -> int:
         common = self.common
-        numbers = struct.pack("<Qddd", self.start, self.n, common.energy, common.thin)
-        return _digest_of(common.information, common.theta, common.step, numbers)
+        return _digest_of(common.information, common.theta, common.step, _packed(self.start, self.n, common))
 
     # What it says ---------------------------------------------------------------------------------------------------
 
@@ -195,7 +194,7 @@ class RovingNode(Node):
             found = next((link for link in known if link is not None and link_digest(link) == base), None)
             if found is None:
                 return 0
-        said, _ = self.arithmetic.decode(data, self.n_features, down=False)
+        said = self._read(data)
         if not said.n <= most:
             raise Unsound("more samples than there can be")
         with np.errstate(over="ignore", invalid="ignore"):
@@ -229,7 +228,7 @@ class RovingNode(Node):
 
     def hear_sweep(self, data: bytes) -> None:
         """Take in what the path to the root knows; ValueError if it is no message."""
-        self._hear_sweep(self.arithmetic.decode(data, self.n_features, down=False)[0])
+        self._hear_sweep(self._read(data))
 
     # What everybody knows -------------------------------------------------------------------------------------------
 
@@ -257,25 +256,25 @@ class RovingNode(Node):
     def check(self, common: Common, n: float, start: int, yardstick: float) -> None:
         """``Unsound`` if these cannot be the information and the model of samples like the agent's own.
 
-        With y its largest label: |C| > 10^6, |theta| > 10^6 y, or c - 2 b.theta + theta'A theta > m (1000 y)^2. Nor may
-        n C + thick I be so far from positive that its factor, of which pivots are raised, leaves all bounds; neither
-        that of this wave nor that of the next.
+        With y its largest label: |C| > 10^6, |theta| > 10^6 y, or c - 2 b.theta + theta'A theta > m (1000 y)^2 of some
+        output. Nor may n C + thick I be so far from positive that its factor, of which pivots are raised, leaves all
+        bounds; neither that of this wave nor that of the next.
         """
         own, theta = self.own, common.theta
         reach = FURTHEST * yardstick if yardstick else _LARGEST_MODEL
-        if not (_within(common.information, FURTHEST) and _within(theta, reach) and math.isfinite(common.energy)):
+        if not (_within(common.information, FURTHEST) and _within(theta, reach) and np.isfinite(common.energy).all()):
             raise Unsound("a model that cannot be")
         for samples in (n, self.rule.carried(start, self.place.census)):
             lower, _ = common.whitener(samples)
             if not _within(lower, 1e3 * math.sqrt(FURTHEST * samples + self.rule.thick(samples))):
                 raise Unsound("information that cannot be")
-        wrong = float(theta @ own.information @ theta - 2 * own.moments @ theta) + own.square
-        if yardstick and not wrong <= max(own.count, 1.0) * (ASTRAY * yardstick) ** 2:
+        wrong = ((theta @ own.information - 2 * own.moments) * theta).sum(axis=-1) + own.square
+        if yardstick and not np.all(wrong <= max(own.count, 1.0) * (ASTRAY * yardstick) ** 2):
             raise Unsound("a model that cannot be")
 
     def _decide(self) -> Message:
         message = super()._decide()
-        self.n = self.arithmetic.decode(message.data, self.n_features, down=True)[0].n
+        self.n = self.arithmetic.decode(message.data, self.n_features, down=True, outputs=self.rule.outputs)[0].n
         self._conclude(self.start)
         return message
 
@@ -303,7 +302,7 @@ class RovingNode(Node):
     def whole(self) -> Whole:
         """All that everybody knows."""
         common = self.common
-        numbers = float(common.energy), common.thin
+        numbers = common.energy, common.thin
         return Whole(self.wave - 1, self.start, self.n, common.information, common.theta, common.step, *numbers)
 
     # Its memory -----------------------------------------------------------------------------------------------------
@@ -335,7 +334,7 @@ class RovingNode(Node):
 
     def standing_of(self, whole: Whole) -> Standing:
         """The standing of somebody who knows that."""
-        numbers = struct.pack("<Qddd", whole.start, whole.n, whole.energy, whole.thin)
+        numbers = _packed(whole.start, whole.n, whole)
         return Standing(whole.waves, _digest_of(whole.information, whole.theta, whole.step, numbers))
 
     def take_whole(self, whole: Whole, yardstick: float) -> None:
@@ -357,6 +356,10 @@ class RovingNode(Node):
 def link_digest(link: Link) -> int:
     """A number for U_i and n_i that is never 0."""
     return _digest_of(link.information, struct.pack("<d", link.n))
+
+
+def _packed(start: int, n: float, known: Common | Whole) -> bytes:
+    return struct.pack("<Qd", start, n) + np.array([*np.ravel(known.energy), known.thin], dtype="<f8").tobytes()
 
 
 def _digest_of(*parts: Array | bytes) -> int:

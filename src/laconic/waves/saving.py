@@ -60,8 +60,8 @@ def node_parts(node: Node) -> dict[str, Array]:
         "link": triangle if link is None else packed(link.information),
         "link_n": np.array(_NOBODY if link is None else link.n),
         "link_number": np.array(0 if link is None else link.number),
-        "told": np.full(outputs * (size + 4), np.nan) if told is None else _joined(told),
-        "probe": nothing if node.probe is None else _joined(node.probe),
+        "told": np.full(outputs * (size + 4), np.nan) if told is None else joined(told),
+        "probe": nothing if node.probe is None else joined(node.probe),
         "above": nothing if above is None else _flat(above),
         "pending": _letter(node),
     }
@@ -80,7 +80,7 @@ def restore_node(node: Node, parts: Mapping[str, Array], common: Common | None =
     node.link, node.told = link_of(parts), told_of(parts, rule)
     above, probe = parts["above"], parts["probe"]
     node.above = _unflat(above, node) if len(above) and not np.isnan(above[0]) else None
-    node.probe = Probe(*_split(probe, rule, 2)) if len(probe) and not np.isnan(probe).any() else None
+    node.probe = Probe(*split(probe, rule, 2)) if len(probe) and not np.isnan(probe).any() else None
     letter = parts["pending"].astype(np.uint8).tobytes()
     read = arithmetic.decode(letter, node.n_features, down=False, outputs=rule.outputs) if letter else (None, 0)
     node.pending = read[0]
@@ -101,15 +101,15 @@ def link_of(parts: Mapping[str, Array]) -> Link | None:
 def told_of(parts: Mapping[str, Array], rule: Rule) -> Told | None:
     """R, q, v, pull and sway that the parent has heard in the wave under way."""
     told = parts["told"]
-    return None if np.isnan(told).any() else Told(*_split(told, rule, 4))
+    return None if np.isnan(told).any() else Told(*split(told, rule, 4))
 
 
-def _joined(parts: Sequence[Numbers]) -> Array:
+def joined(parts: Sequence[Numbers]) -> Array:
     """A vector and numbers, or those of each output, one after the other."""
     return np.concatenate([np.ravel(part) for part in parts])
 
 
-def _split(flat: Array, rule: Rule, numbers: int) -> list[Any]:
+def split(flat: Array, rule: Rule, numbers: int) -> list[Any]:
     """A vector and so many numbers, or those of each output, that were joined."""
     tail = numbers * rule.outputs
     vector, rest = flat[:-tail].copy(), flat[-tail:].reshape(numbers, rule.outputs).copy()
@@ -180,12 +180,12 @@ def _stacked(arrays: Sequence[Array]) -> Array:
 
 
 def _flat(above: Above) -> Array:
-    return np.concatenate([[above.n], packed(above.information), _joined((above.moments, above.square))])
+    return np.concatenate([[above.n], packed(above.information), joined((above.moments, above.square))])
 
 
 def _unflat(flat: Array, node: Node) -> Above:
     end = 1 + len(_triangle(node.n_features))
-    return Above(float(flat[0]), unpacked(flat[1:end]), *_split(flat[end:], node.rule, 1))
+    return Above(float(flat[0]), unpacked(flat[1:end]), *split(flat[end:], node.rule, 1))
 
 
 def _same(one: Common, other: Common) -> bool:

@@ -118,7 +118,9 @@ def read_learning(table: Section, channel: Section) -> Learning:
     arguments |= _channel_arguments(channel, kind)
     learning = Learning(algorithm, tuple(arguments.items()))
     with table.blame():
-        learning.learner()
+        outputs = learning.learner().outputs
+    if outputs > 1:
+        raise table.wrong(f"outputs must be 1, since a site's samples have one label; got {outputs}.")
     return learning
 
 
