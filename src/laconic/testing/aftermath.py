@@ -23,16 +23,22 @@ EXACT = 1e-8  # of their size: how far sums that should be zero may be off
 _SINGLE = 1e-4  # the same of duals in single precision; shares are in double always
 _NOISE = 0.3
 _INPUTS = 2
+_RAW = np.array([200.0, -3.0]), np.array([1000.0, 0.01])
 
 
 @cache
-def make_data(n_agents: int) -> tuple[RandomFeatures, Array, Array, Array, Array]:
-    """Features, streams, and a test set: a noisy function of two inputs."""
+def make_data(n_agents: int, outputs: int = 1, raw: bool = False) -> tuple[RandomFeatures, Array, Array, Array, Array]:
+    """Features, streams, and a test set: a noisy function of two inputs, or several; ``raw`` are inputs of any size."""
     random = np.random.default_rng(n_agents)
     X = random.uniform(size=(LONGEST, n_agents, _INPUTS))
     test = random.uniform(size=(200, _INPUTS))
     y, label = (1 + 0.3 * np.cos(1.5 * (inputs[..., 0] - inputs[..., 1])) for inputs in (X, test))
     features = RandomFeatures.gaussian(_INPUTS, 6, bandwidth=1.0, seed=1)
+    if raw:
+        X, test = (_RAW[0] + _RAW[1] * inputs for inputs in (X, test))
+        features = RandomFeatures.automatic(X[:8], 6, seed=1)
+    if outputs > 1:
+        y, label = (np.stack([(-1) ** k * values for k in range(outputs)], axis=-1) for values in (y, label))
     noise = _NOISE * random.standard_normal(y.shape)
     return features, X, y + noise, features(test), label + _NOISE * random.standard_normal(label.shape)
 
@@ -41,7 +47,9 @@ def make_data(n_agents: int) -> tuple[RandomFeatures, Array, Array, Array, Array
 # What was learned
 
 
-def compare_errors(virtual: VirtualNetwork, learner: Learner, network: Network) -> tuple[float, float]:
+def compare_errors(
+    virtual: VirtualNetwork, learner: Learner, network: Network, raw: bool = False
+) -> tuple[float, float]:
     """The mean square error of the agents' models on the test set, and that of agents to whom nothing happened.
 
     From one round to the next the error of an online learner goes up and down by 10% and more, with the samples that it
@@ -50,7 +58,7 @@ def compare_errors(virtual: VirtualNetwork, learner: Learner, network: Network) 
     own. Then what is left of the difference is what the faults have done. Where everybody has lost everything the
     others begin anew at that moment, too, since what nobody remembers cannot be got back.
     """
-    features, X, y, test, label = make_data(network.n_agents)
+    features, X, y, test, label = make_data(network.n_agents, learner.outputs, raw)
     names, honest = list(virtual.hosts), [name in virtual.honest for name in virtual.hosts]
     kept = np.array([len(virtual.models[name]) for name in names])
     ends = np.array([virtual.taken[name] - 1 for name in names])  # models are kept as rounds begin
@@ -69,9 +77,15 @@ def compare_errors(virtual: VirtualNetwork, learner: Learner, network: Network) 
         _advance(engine, X[t : t + 1], y[t : t + 1])
         looked_at = (ends - kept <= t) & (t < ends)
         if looked_at.any():
-            calm += looked_at / kept * ((engine.state().weights @ test.T - label) ** 2).mean(axis=1)
-    errors = [((np.array(virtual.models[name]) @ test.T - label) ** 2).mean() for name in virtual.honest]
+            calm += looked_at / kept * _errors(engine.state().weights, test, label)
+    errors = [_errors(np.array(virtual.models[name]), test, label).mean() for name in virtual.honest]
     return float(np.mean(errors)), float(calm[honest].mean())
+
+
+def _errors(models: Array, test: Array, label: Array) -> Array:
+    """The mean square error of each model, over its outputs if it has several."""
+    apart = models @ test.T - label.T
+    return np.asarray((apart**2).reshape(len(models), -1).mean(axis=1))
 
 
 def _advance(engine: Engine, X: Array, y: Array) -> None:

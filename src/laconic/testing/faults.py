@@ -29,14 +29,14 @@ import numpy as np
 
 from laconic.engine import simulate
 from laconic.engine.support import supports
-from laconic.learners import Learner
+from laconic.learners import Learner, Speech
 from laconic.testing.aftermath import LONGEST, compare_errors, look_at_agents, make_data
 from laconic.testing.hostile import Liar
-from laconic.testing.schedules import HEALED, KINDS, LEARNERS, RARE, WAVING, Schedule, draw_schedule
+from laconic.testing.schedules import HEALED, KINDS, LEARNERS, PIECES, RARE, RAW, Schedule, draw_schedule
 from laconic.transport.faults import Hostile
 from laconic.transport.virtual import VirtualNetwork
 
-__all__ = ["KINDS", "LEARNERS", "RARE", "Schedule", "check", "draw_schedule", "shrink"]
+__all__ = ["KINDS", "LEARNERS", "PIECES", "RARE", "Schedule", "check", "draw_schedule", "shrink"]
 
 AFTERWARDS = 60, 180  # rounds from healing on; and until the error must have settled
 _LIMIT = 1000.0  # virtual seconds after which an agent counts as stuck
@@ -45,8 +45,8 @@ _TOLERANCE, _WITH_WAVES, _AMONG_HOSTILE = 0.05, 0.02, 0.1
 
 def check(schedule: Schedule) -> list[str]:
     """Run a schedule, and return a sentence for everything that should have held and did not."""
-    features, X, y, _, _ = make_data(schedule.network.n_agents)
-    learner = {**LEARNERS, **RARE}[schedule.learner]
+    learner, raw = {**LEARNERS, **RARE}[schedule.learner], schedule.learner in RAW
+    features, X, y, _, _ = make_data(schedule.network.n_agents, learner.outputs, raw)
     virtual = VirtualNetwork(
         learner,
         features,
@@ -63,7 +63,7 @@ def check(schedule: Schedule) -> list[str]:
     )
     liars = {fault: Liar(fault.way, schedule.seed) for fault in schedule.faults if isinstance(fault, Hostile)}
     virtual.wires.lie = lambda fault, host, to, data: liars[fault](host.agent, to, data)
-    strict = schedule.learner == WAVING and not schedule.forgetful
+    strict = learner.speech is Speech.OWN and not schedule.forgetful
     tolerance = _AMONG_HOSTILE if liars else _WITH_WAVES if strict else _TOLERANCE
     virtual.run(LONGEST - AFTERWARDS[-1] - 1, until=HEALED)
     healed = dict(virtual.learned)
@@ -77,7 +77,7 @@ def check(schedule: Schedule) -> list[str]:
         for host in virtual.honest.values():
             host.agent.end_round()
         violations = list(look_at_agents({name: host.agent for name, host in virtual.honest.items()}))
-        error, calm = compare_errors(virtual, learner, schedule.network)
+        error, calm = compare_errors(virtual, learner, schedule.network, raw)
         if violations or error <= (1 + tolerance) * calm:
             break
     else:
@@ -86,7 +86,7 @@ def check(schedule: Schedule) -> list[str]:
         trace = simulate(learner, features, schedule.network, X[:target], y[:target], dtype=schedule.dtype)
         differs = ~(np.abs(virtual.predictions() - trace.predictions) <= _near(learner, schedule.dtype))
         if differs.any():
-            t, i = np.argwhere(differs)[0]
+            t, i = np.argwhere(differs)[0][:2]
             violations.append(f"lockstep differs from the simulator, first in round {t + 1} of agent {i}.")
     return violations
 

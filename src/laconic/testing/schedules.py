@@ -13,8 +13,8 @@ from typing import final
 
 import numpy as np
 
-from laconic.channel import Censor, Channel, Quantizer
-from laconic.learners import DOKL, ODKLA, QCODKLA, RFFDOKL, Learner, WaveRLS
+from laconic.channel import Budget, Censor, Channel, EntropyQuantizer, Quantizer
+from laconic.learners import DOKL, ODKLA, QCODKLA, RFFDOKL, Experts, Learner, Personal, WaveRLS
 from laconic.network import Network
 from laconic.testing.hostile import WAYS
 from laconic.testing.own import Halves, HeavyBall
@@ -52,7 +52,17 @@ _SPEAKING: dict[str, Learner] = {
     "own": HeavyBall(channel=Channel(Censor(0.3, 0.97))),
 }
 WAVING = "waverls"  # drawn apart, so that the others' schedules stay what they were
-LEARNERS: dict[str, Learner] = {**_SPEAKING, WAVING: WaveRLS(growth=1.2)}
+_CODED = Channel(Budget(bits_per_round=60.0, burst=600), EntropyQuantizer(0.5))
+PIECES: dict[str, Learner] = {  # drawn apart as well, in every fifth schedule
+    "budget": ODKLA(rho=0.4, eta=16.0, channel=Channel(Budget(0.7, burst=5), Quantizer(4))),
+    "spoken": RFFDOKL(step=0.06, order="adapt-then-combine", listen="spoken", channel=_CODED),
+    "experts": Experts(steps=(0.05, 0.2), forgetting=(0.999,), channel=_CODED),
+    "raw": Experts(steps=(0.05, 0.2), forgetting=(0.999,), channel=Channel(Budget(0.5), EntropyQuantizer())),
+    "personal": Personal(WaveRLS(growth=1.2)),
+    "classes": WaveRLS(growth=1.2, outputs=3),
+}
+RAW = ("raw",)  # which see raw inputs, through a map that scales them
+LEARNERS: dict[str, Learner] = {**_SPEAKING, WAVING: WaveRLS(growth=1.2), **PIECES}
 RARE: dict[str, Learner] = {  # in wide schedules
     "own quantizer": ODKLA(rho=0.4, eta=16.0, channel=Channel(Censor(0.3, 0.97), Halves())),
     "robust": QCODKLA(rho=0.4, eta=16.0, alpha=0.3, beta=0.97, bits=4, robust="clip"),
@@ -313,8 +323,11 @@ def draw_schedule(seed: int, kinds: Iterable[str] = (), learner: str | None = No
     hostile = [fault for fault in faults if isinstance(fault, Hostile)]
     faults = tuple(fault for fault in faults if fault not in hostile[1:])  # of one enemy the others are to be safe
     drawn_learner = str(random.choice(list(_SPEAKING)))
-    if learner is None and np.random.default_rng((seed, 1)).random() < 1 / len(LEARNERS):
+    if learner is None and np.random.default_rng((seed, 1)).random() < 1 / 6:
         learner = WAVING
+    piece = np.random.default_rng((seed, 3))
+    if learner is None and not wide and piece.random() < 1 / 5:
+        learner = str(piece.choice(list(PIECES)))
     schedule = Schedule(
         seed,
         network,

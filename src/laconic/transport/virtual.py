@@ -300,8 +300,8 @@ class VirtualNetwork:
         return self.wires.lost
 
     def predictions(self) -> Array:
-        """What was predicted, (T, N); NaN where an agent had no such round."""
-        table = np.full((self.target, len(self.hosts)), np.nan)
+        """What was predicted, (T, N) or (T, N, K); NaN where an agent had no such round."""
+        table = np.full((self.target, len(self.hosts), *self.y.shape[2:]), np.nan)
         for i, name in enumerate(self.hosts):
             for t, prediction in self.predicted[name].items():
                 if t < self.target:
