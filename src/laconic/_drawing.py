@@ -50,6 +50,12 @@ def random(n_agents: int, p: float, seed: int) -> Drawn:
     return Drawn(n_agents, np.stack([edges - larger * (larger - 1) // 2, larger], axis=1))
 
 
+def pairs_within(positions: Array, radius: float) -> Array:
+    """Pairs of positions that are within ``radius`` of each other, (n, 2)."""
+    pairs: Array = _tree(positions).query_pairs(radius, output_type="ndarray")
+    return pairs
+
+
 def geometric(n_agents: int, radius: float, seed: int) -> Drawn:
     """Agents scattered over the unit square hear those within ``radius``."""
     if n_agents <= DRAWN_SINGLY:
@@ -57,7 +63,7 @@ def geometric(n_agents: int, radius: float, seed: int) -> Drawn:
         graph = nx.random_geometric_graph(n_agents, radius, seed=seed)
         return _from_networkx(graph, np.array([graph.nodes[agent]["pos"] for agent in range(n_agents)]))
     positions = np.random.default_rng(seed).uniform(size=(n_agents, 2))
-    return Drawn(n_agents, _tree(positions).query_pairs(radius, output_type="ndarray"), positions)
+    return Drawn(n_agents, pairs_within(positions, radius), positions)
 
 
 def small_world(n_agents: int, n_neighbours: int, p: float, seed: int) -> Drawn:

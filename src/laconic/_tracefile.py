@@ -29,6 +29,8 @@ _COLLECTIVE = ("collective_square", "collective_loss")
 _SIZES = {"message_sizes": "iu"}  # where messages vary in length
 _KINDS = _WIDE | _SIZES | {"degrees": "i"}
 #: What a file of a single agent holds besides, by these names.
+#: What is kept of edges that come and go.
+_EDGES = ("edges.pairs", "edges.live", "edges.shares")
 _AGENT_STATE = ("weights", "duals")
 _AGENT_INFO = ("rounds", "bits", "neighbours", "replicas", "heard", "position")
 _ABOUT: dict[str, type] = {
@@ -52,6 +54,7 @@ class Content(NamedTuple):
     broadcast: Array
     map: tuple[dict[str, Any], dict[str, Array]] | None = None
     channel: dict[str, Array] = {}
+    edges: dict[str, Array] = {}
 
 
 def write(path: Path, content: Content, *, agent: bool = False) -> None:
@@ -68,6 +71,7 @@ def write(path: Path, content: Content, *, agent: bool = False) -> None:
         arrays |= {f"state.{name}": array for name, array in content.learner.items()}
         arrays["broadcast"] = content.broadcast
     arrays |= {f"channel.{name}": array for name, array in content.channel.items()}
+    arrays |= {f"edges.{name}": array for name, array in content.edges.items()}
     header = {"format": _FORMAT, "round": content.round, "about": content.about}
     if content.map is not None:
         header["map"], parts = content.map
@@ -119,7 +123,10 @@ def _read(archive: Archive) -> Content:
     parts = {name.removeprefix("map."): arrays[name] for name in names.map}
     channel = {name.removeprefix("channel."): arrays[name] for name in names.channel}
     kept = None if described is None else (described, parts)
-    return Content(columns, info, about, round, learner, broadcast, kept, channel)
+    edges = {name.removeprefix("edges."): arrays[name] for name in names.edges}
+    if edges and not (edges["pairs"].min(initial=0) >= 0 and edges["pairs"].max(initial=0) < len(broadcast)):
+        raise ValueError("its edges are between agents that it does not have")
+    return Content(columns, info, about, round, learner, broadcast, kept, channel, edges)
 
 
 def _check_header(header: Any) -> tuple[int, dict[str, Any]]:
@@ -147,12 +154,13 @@ class _Names(NamedTuple):
     info: list[str]
     map: list[str]
     channel: list[str]
+    edges: list[str]
 
 
 def _check_forms(forms: Mapping[str, Form], single: bool) -> _Names:
     """Sort the arrays of a file; ValueError if one is missing, unknown, or has a form that does not suit the others."""
     required = [*_WIDE, *_ROUNDS, "degrees", "broadcast"]
-    names = _Names([*_WIDE, *_ROUNDS, "degrees"], [], [], [], [])
+    names = _Names([*_WIDE, *_ROUNDS, "degrees"], [], [], [], [], [])
     for name in forms:
         if name in _SIZES or (name in _COLLECTIVE and not single):
             names.columns.append(name)
@@ -164,6 +172,8 @@ def _check_forms(forms: Mapping[str, Form], single: bool) -> _Names:
             names.map.append(name)
         elif name.startswith("channel."):
             names.channel.append(name)
+        elif name in _EDGES and not single:
+            names.edges.append(name)
         elif name not in required:
             raise ValueError(f"it holds an unknown array {name[:60]!r}")
     missing = [name for name in required if name not in forms]
@@ -177,6 +187,8 @@ def _check_forms(forms: Mapping[str, Form], single: bool) -> _Names:
         raise ValueError(f"its predictions have shape {wide} instead of (rounds, agents)")
     for name in names.columns:
         shape = (n_agents,) if name == "degrees" else wide[:1] if name in _ROUNDS else wide
+        if name == "degrees" and not single and len(forms[name].shape) == 2:  # of a network that changes
+            shape = wide
         _check_form(name, forms[name], shape, _KINDS.get(name, "f"))
     rows = forms["broadcast"].shape
     if len(rows) != (1 if single else 2) or (not single and rows[0] != n_agents):
@@ -187,6 +199,12 @@ def _check_forms(forms: Mapping[str, Form], single: bool) -> _Names:
             raise ValueError(f"its {name} have shape {forms[name].shape} instead of a row for each agent")
         _check_form(name, forms[name], rows if weights else forms[name].shape, "f" if weights else "biuf")
     _check_form("broadcast", forms["broadcast"], rows, "f")
+    if names.edges:
+        if len(names.edges) < len(_EDGES):
+            raise ValueError("it holds only a part of what its edges are")
+        n_edges = (*forms[_EDGES[0]].shape, 0)[0]
+        for name, width, kinds in zip(_EDGES, ((2,), (), (rows[1],)), ("i", "b", "f"), strict=True):
+            _check_form(name, forms[name], (n_edges, *width), kinds)
     for name in names.channel:
         _check_form(name, forms[name], (n_agents,), "f")
     return names

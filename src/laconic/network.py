@@ -38,6 +38,8 @@ class Heard(NamedTuple):
         Number of neighbours.
     n_agents : int
         Size N of the whole network.
+    t : int
+        In ``hear``, the round that ends; else 0.
     shares : array (rows, n_features) or None
         Where pulls are clipped: sum_j kept_j (S_i - S_j), what passes of all disagreement so far. Disagreement and
         mixture are then sums of what passes, too: see ``laconic._clipping``.
@@ -49,6 +51,7 @@ class Heard(NamedTuple):
     degrees: Array
     n_agents: int
     shares: Array | None = None
+    t: int = 0
 
 
 @final
@@ -65,6 +68,8 @@ class Network:
         What the agents are called; "0", "1", ... unless the graph came with names.
     positions : array (n_agents, 2) or None
         Where each agent was placed, if the network was built in the plane.
+    n_parts : int
+        1, unless the network was allowed to fall into parts.
 
     Examples
     --------
@@ -75,7 +80,14 @@ class Network:
     array([1, 2, 1])
     """
 
-    def __init__(self, n_agents: int, edges: Iterable[Iterable[int]], names: Iterable[object] | None = None) -> None:
+    def __init__(
+        self,
+        n_agents: int,
+        edges: Iterable[Iterable[int]],
+        names: Iterable[object] | None = None,
+        *,
+        split: bool = False,
+    ) -> None:
         self.n_agents = _graphs.count_agents("n_agents", n_agents)
         self.edges = _graphs.clean_edges(self.n_agents, edges)
         self.names = _graphs.clean_names(self.n_agents, names)
@@ -86,9 +98,11 @@ class Network:
         self.neighbours: Array = np.ascontiguousarray(both[:, 1])
         self.positions: Array | None = None
         self._seeded: tuple[str, dict[str, Any]] | None = None  # the class method that drew it, and its arguments
-        parts, _ = _graphs.parts(self.n_agents, self.edges)
-        if parts > 1:
-            raise ValueError(f"the network must be connected, but it falls into {parts} parts that could never agree.")
+        self.n_parts, _ = _graphs.parts(self.n_agents, self.edges)
+        if self.n_parts > 1 and not split:
+            raise ValueError(
+                f"the network must be connected, but it falls into {self.n_parts} parts that could never agree."
+            )
 
     def _matrix(self, entries: Array) -> Any:
         sparse = _extras.need("scipy.sparse", "a whole network")
@@ -169,10 +183,37 @@ class Network:
 
     @classmethod
     def from_edges(
-        cls, n_agents: int, edges: Iterable[Iterable[int]], names: Iterable[object] | None = None
+        cls,
+        n_agents: int,
+        edges: Iterable[Iterable[int]],
+        names: Iterable[object] | None = None,
+        *,
+        split: bool = False,
     ) -> Network:
-        """A network of agents 0..n_agents-1 with the given (i, j) edges; direction and repetition do not matter."""
-        return cls(n_agents, edges, names)
+        """A network of agents 0..n_agents-1 with the given (i, j) edges; direction and repetition do not matter.
+
+        With ``split`` it may fall into parts: one moment of a network that changes.
+        """
+        return cls(n_agents, edges, names, split=split)
+
+    @classmethod
+    def within(cls, positions: object, radius: float, *, split: bool = False) -> Network:
+        """Agents at these ``positions`` (n_agents, 2) hear those within ``radius``: one moment of a swarm.
+
+        With ``split`` it may fall into parts.
+
+        >>> import laconic as lc
+        >>> lc.Network.within([[0, 0], [1, 0], [5, 0]], radius=1.5, split=True).edges
+        array([[0, 1]])
+        """
+        places = _validate.finite("positions", _validate.real_array("positions", positions, "(n_agents, 2)", ndim=2))
+        if places.shape[1] != 2:
+            raise ArgumentError("positions", f"must have shape (n_agents, 2), got {places.shape}.")
+        radius = _validate.number("radius", radius, above=0)
+        near = _drawing.pairs_within(places, radius)
+        network = cls(len(places), near, split=split)
+        network.positions = places
+        return network
 
     @classmethod
     def from_networkx(cls, graph: Any) -> Network:
@@ -344,6 +385,6 @@ def _restored(
     positions: Array | None,
     seeded: tuple[str, dict[str, Any]] | None = None,
 ) -> Network:
-    network = Network(n_agents, edges, names)
+    network = Network(n_agents, edges, names, split=True)
     network.positions, network._seeded = positions, seeded
     return network

@@ -57,12 +57,16 @@ class State:
         theta-hat, the replica that every neighbour holds of each agent.
     channel : dict of arrays
         What a censor with a memory remembers, a row an agent: ``tau``, ``credit`` and ``cost`` of a ``Budget``.
+    edges : dict of arrays
+        Where the network changes and the learner has duals: ``pairs`` (n, 2) of agents that ever were neighbours,
+        whether they still are (``live``), and the ``shares`` (n, n_features) of their edges in the dual of the first.
     """
 
     round: int
     learner: Mapping[str, Array]
     broadcast: Array
     channel: Mapping[str, Array] = field(default_factory=dict)
+    edges: Mapping[str, Array] = field(default_factory=dict)
 
     @property
     def weights(self) -> Array:
@@ -144,7 +148,7 @@ class Trace:
         """Bits over all links, (T, N): each broadcast once for every neighbour that hears it."""
         if "link_bits" in self.info:  # of a learner that addresses its messages
             return np.asarray(self.info["link_bits"])
-        return self.bits * self.degrees
+        return self.bits * self.degrees + self.info.get("greetings", 0)
 
     @property
     def stack(self) -> Array:
@@ -405,6 +409,7 @@ class Trace:
                 state.broadcast,
                 None if self.feature_map is None else self.feature_map.pack(),
                 dict(state.channel),
+                dict(state.edges),
             ),
         )
         return path
@@ -418,7 +423,7 @@ class Trace:
         """
         path = _validate.path("path", path)
         stored = _tracefile.read(path)
-        state = State(stored.round, stored.learner, stored.broadcast, stored.channel)
+        state = State(stored.round, stored.learner, stored.broadcast, stored.channel, stored.edges)
         feature_map = None
         if stored.map is not None:
             try:

@@ -44,9 +44,17 @@ class Chunk(NamedTuple):
 class Engine(Protocol):
     """Runs chunks of rounds one after the other."""
 
-    name: str
-    round: int
-    energy_before: float
+    @property
+    def name(self) -> str:
+        """Which engine it is."""
+
+    @property
+    def round(self) -> int:
+        """Rounds finished so far."""
+
+    @property
+    def energy_before(self) -> float:
+        """Of the models that it began with."""
 
     def advance(self, X: Array, y: Array, mapped: bool = False) -> Chunk:
         """Run the rounds of one chunk."""

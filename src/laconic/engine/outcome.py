@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from laconic._timetable import Timetable
 from laconic._validate import Array
 from laconic._worded import Argument, Setting, Worded
 from laconic.engine.chunk import Engine
@@ -23,7 +24,7 @@ def make_trace(
     engine: Engine,
     learner: Learner,
     features: RandomFeatures,
-    network: Network,
+    network: Network | Timetable,
     log: Log,
     seconds: float,
     dtype: str,
@@ -51,7 +52,7 @@ def make_trace(
     }
     return Trace(
         saturated=outside / np.float32(features.n_features),
-        degrees=network.degrees,
+        degrees=columns.pop("degrees", network.degrees),
         state=engine.state(),
         about=about,
         info=info,

@@ -110,7 +110,7 @@ class Reference:
 
         # 5. Dual, or whatever the learner does with what it heard.
         if talking:
-            self._state = learner.hear(self._state, self._heard)
+            self._state = learner.hear(self._state, self._heard._replace(t=t))
             if learner.listen == SPOKEN:  # what was said has been heard, and is not heard again
                 self._heard = self._heard._replace(mixture=np.zeros_like(self._heard.mixture))
         weights = self._state.weights

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from laconic import _extras, _validate
+from laconic._timetable import Given, Timetable, read
 from laconic.engine.chunk import Engine
 from laconic.engine.errors import Diverged
 from laconic.engine.log import Log
@@ -23,7 +26,7 @@ from laconic.trace import State, Trace
 def simulate(
     learner: Learner,
     features: RandomFeatures,
-    network: Network,
+    network: Given | Timetable,
     X: object,
     y: object = None,
     *,
@@ -40,11 +43,17 @@ def simulate(
     learner : Learner
     features : RandomFeatures
         The feature map that all agents share.
-    network : Network
-    X : array (T, n_agents, n_inputs), a ``Drawn``, or an iterable of blocks ``(X_block, y_block)``
-        The inputs, a row for each round and agent. From an iterable, memory stays constant: each block is forgotten
-        once learned, and what the trace must keep goes to a temporary file when it grows beyond 64 MB.
-    y : array (T, n_agents)
+    network : Network, or networks that change
+        A list with a Network for each round, a list of pairs (first round, Network), or a function of the round,
+        counted from 1. Edges come and go as those of running agents do: a share of the dual is set aside with its edge,
+        and counts again when that comes back; who meets is told the other's broadcast in full, and
+        ``trace.info["greetings"]`` counts these bits, as does ``link_bits``.
+    X : array (T, n_agents, n_inputs), list of arrays (T_i, n_inputs), ``Drawn``, or iterable of blocks ``(X, y)``
+        The inputs, a row for each round and agent; or the streams of the agents, which need not be equally long: who
+        has come to the end of its own sees nothing more to learn from. From an iterable, memory stays constant: each
+        block is forgotten once learned, and what the trace must keep goes to a temporary file when it grows beyond
+        64 MB.
+    y : array (T, n_agents), or list of arrays (T_i,)
         The labels. NaN: this agent saw nothing to learn from in this round; it predicts, mixes and speaks all the same.
     engine : "auto", "compiled" or "reference"
         Compiled runs the learners of this package; reference runs any. Auto prefers the compiled one.
@@ -76,6 +85,7 @@ def simulate(
     >>> bool(trace.windowed_mse(100)[-1] < 0.1 * trace.mse()[0])
     True
     """
+    network = read(network)
     runner = make_engine(learner, features, network, engine, dtype, state, collective)
     samples = Samples(learner, features, network, X, y)
     log = Log()
@@ -106,7 +116,7 @@ def simulate(
 def stream(
     learner: Learner,
     features: RandomFeatures,
-    network: Network,
+    network: Given | Timetable,
     blocks: Blocks,
     *,
     engine: str = "auto",
@@ -131,6 +141,7 @@ def stream(
     >>> trace.state.round
     200
     """
+    network = read(network)
     for X_block, y_block in blocks:
         trace = simulate(
             learner,
@@ -150,7 +161,7 @@ def stream(
 def make_engine(
     learner: Learner,
     features: RandomFeatures,
-    network: Network,
+    network: Network | Timetable,
     engine: str = "auto",
     dtype: str = "float64",
     state: State | None = None,
@@ -160,11 +171,13 @@ def make_engine(
     for name, value, kind in (
         ("learner", learner, Learner),
         ("features", features, RandomFeatures),
-        ("network", network, Network),
     ):
         _validate.instance(name, value, kind, f"a laconic {kind.__name__}")
+    _validate.instance("network", network, (Network, Timetable), "a laconic Network")
     _validate.choice("engine", engine, ("auto", "compiled", "reference"))
     _validate.choice("dtype", dtype, ("float64", "float32"))
+    if isinstance(network, Timetable) or (isinstance(state, State) and state.edges):
+        return _changing(learner, features, network, engine, dtype, state, collective)
     if learner.speech is Speech.OWN:
         return _waving(learner, features, network, engine, dtype, state, collective)
     from laconic.engine.reference import Reference
@@ -173,6 +186,43 @@ def make_engine(
         Compiled = _extras.need("laconic.engine.compiled", "the compiled engine").Compiled
         return Compiled(learner, features, network, dtype, state, collective)
     return Reference(learner, features, network, dtype, state, collective)
+
+
+def _changing(
+    learner: Learner,
+    features: RandomFeatures,
+    network: Network | Timetable,
+    engine: str,
+    dtype: str,
+    state: State | None,
+    collective: bool,
+) -> Engine:
+    """The engine of a network that changes, or has changed before this run."""
+    if learner.speech is Speech.OWN:
+        raise ValueError(f"network must stay the same with {learner.name}, whose waves run over one tree.")
+    if learner.clips():
+        raise ValueError("network must stay the same with robust='clip', which sums up what each neighbour has said.")
+    from laconic.engine.changing import Changing
+
+    timetable = network if isinstance(network, Timetable) else Timetable([(1, network)])
+    make = partial(_on_one, learner, features, engine, dtype, collective)
+    made: Engine = Changing(make, learner, features.n_features, timetable, state)
+    return made
+
+
+def _on_one(
+    learner: Learner,
+    features: RandomFeatures,
+    engine: str,
+    dtype: str,
+    collective: bool,
+    network: Network,
+    state: State | None,
+) -> Engine:
+    """The engine of the rounds in which a network stays what it is."""
+    if state is not None:
+        state = dataclasses.replace(state, edges={})
+    return make_engine(learner, features, network, engine, dtype, state, collective)
 
 
 def _waving(
@@ -185,6 +235,8 @@ def _waving(
     collective: bool,
 ) -> Engine:
     """The engine of a learner that has messages of its own."""
+    if network.n_parts > 1:
+        raise ValueError(f"network must be connected for {learner.name}, but it falls into {network.n_parts} parts.")
     if engine == "compiled" or (engine == "auto" and compiles(learner)):
         if not supports(learner):
             raise ValueError(f"engine must be 'reference' or 'auto' for {learner!r}: its loss has no kernel for waves.")

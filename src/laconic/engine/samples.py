@@ -8,6 +8,7 @@ from typing import final
 import numpy as np
 
 from laconic import _validate
+from laconic._timetable import Timetable
 from laconic._validate import Array
 from laconic.engine.drawn import Drawn
 from laconic.features import RandomFeatures
@@ -31,7 +32,7 @@ class Samples:
         self,
         learner: Learner,
         features: RandomFeatures,
-        network: Network,
+        network: Network | Timetable,
         X: object,
         y: object,
         agents: Array | None = None,
@@ -68,6 +69,28 @@ class Samples:
         for start in range(0, stream.n_rounds, self._length):
             yield stream.draw(agents, start, min(start + self._length, stream.n_rounds))
 
+    def _streams(self, X: object, y: object) -> tuple[Array, Array] | None:
+        """Streams of their own length, one an agent, as two arrays; None if that is not what was passed.
+
+        Where there is nothing the label is NaN, and the input, of which nothing is learned, zero.
+        """
+        if not (isinstance(X, (list, tuple)) and isinstance(y, (list, tuple)) and len(X) == len(y) == self._n_agents):
+            return None
+        each = [(_plain(x), _plain(label)) for x, label in zip(X, y, strict=True)]
+        lengths = [len(label) if label.ndim else 0 for _, label in each]
+        several = (self._outputs,) if self._outputs > 1 else ()
+        fit = all(
+            x.shape == (n, self._n_inputs) and label.shape == (n, *several)
+            for (x, label), n in zip(each, lengths, strict=True)
+        )
+        if not fit or set(lengths) == {self._n_agents}:  # which may as well be rounds
+            return None
+        inputs = np.zeros((max(lengths), self._n_agents, self._n_inputs))
+        labels = np.full((max(lengths), self._n_agents, *several), np.nan)
+        for agent, (x, label) in enumerate(each):
+            inputs[: len(x), agent], labels[: len(label), agent] = x, label
+        return inputs, labels
+
     def _check_each(self, blocks: Blocks) -> Iterator[tuple[Array, Array]]:
         for block in blocks:
             try:
@@ -77,6 +100,8 @@ class Samples:
             yield self._check(X, y)
 
     def _check(self, X: object, y: object) -> tuple[Array, Array]:
+        if (streams := self._streams(X, y)) is not None:
+            X, y = streams
         inputs = _validate.real_array("X", X, "(T, n_agents, n_inputs)", ndim=3)
         several = (self._outputs,) if self._outputs > 1 else ()
         shape = "(T, n_agents, outputs)" if several else "(T, n_agents)"
@@ -93,3 +118,12 @@ class Samples:
         if self._loss.binary and not (np.isnan(labels) | (np.abs(labels) == 1)).all():
             raise ValueError(f"y must hold only -1 and +1 (or NaN) for the {self._loss.name} loss.")
         return inputs, labels
+
+
+def _plain(value: object) -> Array:
+    """``value`` as an array of numbers; one without axes if it is none."""
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        return np.empty(())
+    return array if array.dtype.kind in "fiub" else np.empty(())

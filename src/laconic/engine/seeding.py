@@ -10,7 +10,6 @@ import numpy as np
 from laconic import _validate
 from laconic._worded import ArgumentError
 from laconic.features import RandomFeatures
-from laconic.network import Network
 
 VARIED = ("order", "features", "network")
 _MOST = 10_000
@@ -21,14 +20,14 @@ class Drawn(NamedTuple):
 
     seed: int
     features: Any
-    network: Network
+    network: Any
     X: object
     y: object
 
 
 def draws(
     features: RandomFeatures | Mapping[Any, RandomFeatures],
-    network: Network,
+    network: Any,
     X: object,
     y: object,
     seeds: int | Sequence[int],

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar, final, overload
 import numpy as np
 
 from laconic import _extras, _validate
+from laconic._timetable import Given, Timetable, read
 from laconic._validate import Array
 from laconic._worded import ArgumentError
 from laconic.engine.chunk import Chunk, Engine
@@ -39,7 +40,7 @@ _MOST_LENT = 256 * 2**20  # bytes of features that wait for a pool of processes 
 def sweep(
     learners: Mapping[Key, Learner],
     features: RandomFeatures,
-    network: Network,
+    network: Given | Timetable,
     X: object,
     y: object = None,
     *,
@@ -53,7 +54,7 @@ def sweep(
 def sweep(
     learners: Sequence[Learner],
     features: RandomFeatures,
-    network: Network,
+    network: Given | Timetable,
     X: object,
     y: object = None,
     *,
@@ -67,7 +68,7 @@ def sweep(
 def sweep(
     learners: Mapping[Key, Learner] | Sequence[Learner],
     features: Mapping[Map, RandomFeatures],
-    network: Network,
+    network: Given | Timetable,
     X: object,
     y: object = None,
     *,
@@ -81,7 +82,7 @@ def sweep(
 def sweep(
     learners: Mapping[Key, Learner] | Sequence[Learner],
     features: RandomFeatures | Mapping[Map, RandomFeatures],
-    network: Network,
+    network: Given | Timetable,
     X: object,
     y: object = None,
     *,
@@ -96,7 +97,7 @@ def sweep(
 def sweep(
     learners: Mapping[Key, Learner] | Sequence[Learner],
     features: RandomFeatures | Mapping[Map, RandomFeatures],
-    network: Network,
+    network: Given | Timetable,
     X: object,
     y: object = None,
     *,
@@ -171,6 +172,7 @@ def sweep(
             for name, one in features.items()
             for key, trace in sweep(keyed, one, network, X, y, **options, progress=progress).items()
         }
+    network = read(network)
     listed = _listed(learners)
     runs = [
         _Run(learner, make_engine(learner, features, network, engine, dtype, None, collective)) for learner in listed
@@ -263,7 +265,7 @@ class _Run:
         self.seconds += seconds
         self.ended = chunk if chunk.ending else None
 
-    def finish(self, features: RandomFeatures, network: Network, dtype: str) -> Trace:
+    def finish(self, features: RandomFeatures, network: Network | Timetable, dtype: str) -> Trace:
         trace = make_trace(self.engine, self.learner, features, network, self.log, self.seconds, dtype)
         if self.ended is None:
             return trace

@@ -38,8 +38,10 @@ class DOKL(ADMM):
 
     name = "DOKL"
 
-    def kernel(self) -> Kernel:
-        """ADMM with the exact step."""
+    def kernel(self) -> Kernel | None:
+        """ADMM with the exact step; with a schedule for rho there is none."""
+        if callable(self.rho):
+            return None
         return Kernel("proximal", self.eta, rho=self.rho, reach=self.clips())
 
     def local_step(self, network: Network) -> float:
@@ -51,9 +53,10 @@ class DOKL(ADMM):
         """The exact minimiser above."""
         weights, duals = state.weights, state.duals
         eta, degrees = self.eta(sample.t), heard.degrees
-        c = eta + 2 * self.rho * degrees + self.shrink(heard.n_agents)
+        rho = self.penalty(sample.t)
+        c = eta + 2 * rho * degrees + self.shrink(heard.n_agents)
         # sum_j (own + other) = 2 d own - disagreement
-        v = eta * weights + self.rho * (2 * degrees * heard.broadcast - heard.disagreement) - duals
+        v = eta * weights + rho * (2 * degrees * heard.broadcast - heard.disagreement) - duals
         square = 1.0 if sample.square is None else sample.square
         slope = self.loss.prox(row_dot(v, sample.phi) / square, c[:, 0] / square, sample.label)
         moved = ((v - slope[:, None] * sample.phi) / c).astype(weights.dtype)

@@ -8,7 +8,7 @@ import numpy as np
 
 from laconic import _validate, losses
 from laconic._validate import Array
-from laconic._worded import Argument, Worded
+from laconic._worded import Argument, ArgumentError, Worded
 from laconic.channel import Channel
 from laconic.learners import schedules
 from laconic.learners.base import Learner
@@ -39,7 +39,7 @@ class ADMM(Clipping, Learner):
 
     def __init__(
         self,
-        rho: float = 0.5,
+        rho: NumberOrSchedule = 0.5,
         eta: NumberOrSchedule = 2.0,
         *,
         regularization: float = 1e-4,
@@ -51,8 +51,14 @@ class ADMM(Clipping, Learner):
         super().__init__(regularization=regularization, loss=loss, channel=channel)
         _validate.instance("channel", channel, Channel, "a laconic.Channel")
         self._set_clipping(robust, reach)
-        self.rho = _validate.number("rho", rho, least=0)
+        self.rho: Any = rho if callable(rho) else _validate.number("rho", rho, least=0)
+        if callable(rho) and self.clips():
+            raise ArgumentError("rho", "must be a number with robust='clip', whose dual is rho times a sum.")
         self.eta = schedules.get("eta", eta)
+
+    def penalty(self, t: int) -> float:
+        """rho in round ``t``."""
+        return float(self.rho(t)) if callable(self.rho) else self.rho
 
     def advice(self) -> Worded:
         """To raise eta or rho, since eta + 2 rho d divides every step."""
@@ -62,7 +68,7 @@ class ADMM(Clipping, Learner):
             Argument("eta"),
             f"{eta} or ",
             Argument("rho"),
-            f" (now {self.rho:g}).",
+            "." if callable(self.rho) else f" (now {self.rho:g}).",
         )
 
     @classmethod
@@ -72,7 +78,7 @@ class ADMM(Clipping, Learner):
 
     def local_step(self, network: Network) -> float:
         """The mean of 1/(eta + 2 rho d), by which the gradient is multiplied."""
-        return float(np.mean(1 / (self.eta(1) + 2 * self.rho * network.degrees)))
+        return float(np.mean(1 / (self.eta(1) + 2 * self.penalty(1) * network.degrees)))
 
     def init(self, n_agents: int, n_features: int) -> Any:
         """theta_1 = gamma_1 = 0."""
@@ -89,7 +95,7 @@ class ADMM(Clipping, Learner):
         if heard.shares is not None:
             duals = (self.rho * heard.shares).astype(state.duals.dtype)
             return state._replace(duals=duals, sums=state.sums + heard.broadcast)
-        return state._replace(duals=state.duals + self.rho * heard.disagreement)
+        return state._replace(duals=state.duals + self.penalty(heard.t) * heard.disagreement)
 
 
 class Gradient(Learner):

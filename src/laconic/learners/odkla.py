@@ -26,8 +26,9 @@ class ODKLA(ADMM):
 
     Parameters
     ----------
-    rho : float
-        Penalty on disagreement; 0.05 to 2 for data scaled to [0, 1].
+    rho : float or schedule
+        Penalty on disagreement; 0.05 to 2 for data scaled to [0, 1]. A function of the round is for ``simulate`` alone,
+        by the reference engine: agents keep what an edge has summed up over rho.
     eta : float or schedule
         Proximal weight, the inverse of a step size; 1 to 8 for data scaled to [0, 1].
     regularization : float
@@ -50,8 +51,10 @@ class ODKLA(ADMM):
 
     name = "ODKLA"
 
-    def kernel(self) -> Kernel:
-        """Linearized ADMM."""
+    def kernel(self) -> Kernel | None:
+        """Linearized ADMM; with a schedule for rho there is none."""
+        if callable(self.rho):
+            return None
         return Kernel("linearized", self.eta, rho=self.rho, reach=self.clips())
 
     def step(self, state: Any, sample: Sample, heard: Heard) -> tuple[Any, dict[str, Array]]:
@@ -59,8 +62,9 @@ class ODKLA(ADMM):
         weights, duals = state.weights, state.duals
         slope = tempered(self.loss.slope(row_dot(weights, sample.phi), sample.label), sample)
         gradient = slope[:, None] * sample.phi + self.shrink(heard.n_agents) * weights
-        gain = 1 / (self.eta(sample.t) + 2 * self.rho * heard.degrees)
-        moved = weights - gain * (gradient + self.rho * heard.disagreement + duals)
+        rho = self.penalty(sample.t)
+        gain = 1 / (self.eta(sample.t) + 2 * rho * heard.degrees)
+        moved = weights - gain * (gradient + rho * heard.disagreement + duals)
         return state._replace(weights=moved), {"slope": slope}
 
 
@@ -93,7 +97,7 @@ class QCODKLA(ODKLA):
 
     def __init__(
         self,
-        rho: float = 0.5,
+        rho: NumberOrSchedule = 0.5,
         eta: NumberOrSchedule = 2.0,
         alpha: float = 4.0,
         beta: float = 0.99,

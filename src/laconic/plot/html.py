@@ -23,18 +23,17 @@ _MOST_EDGES = 3000
 
 def card(title: str, rows: Iterable[tuple[str, str]], drawing: str = "") -> str:
     """A title, facts, and a drawing (SVG, which is taken as it is) beside them."""
+    quiet = "opacity:.7;text-align:left;vertical-align:top;white-space:nowrap;padding:.1em .8em .1em 0;border:0"
     cells = "".join(
-        '<tr style="background:none"><td style="opacity:.7;text-align:left;vertical-align:top;white-space:nowrap;'
-        'padding:.1em .8em .1em 0;border:0">'
-        f'{escape(name)}</td><td style="text-align:left;padding:.1em 0;border:0">{escape(value)}</td></tr>'
+        f'<tr style="background:none"><td style="{quiet}">{escape(name)}</td>'
+        f'<td style="text-align:left;padding:.1em 0;border:0">{escape(value)}</td></tr>'
         for name, value in rows
     )
+    facts = f'<table style="color:inherit;font-size:90%;border-collapse:collapse;margin:.3em 0 0">{cells}</table>'
     return (
         '<div style="display:flex;flex-wrap:wrap;gap:1.5em;align-items:center;border:1px solid #8886;'
         'border-radius:6px;padding:.6em 1em;max-width:56em;width:fit-content">'
-        f'<div style="max-width:30em"><b>{escape(title)}</b>'
-        f'<table style="color:inherit;font-size:90%;border-collapse:collapse;margin:.3em 0 0">{cells}</table></div>'
-        f"{drawing}</div>"
+        f'<div style="max-width:30em"><b>{escape(title)}</b>{facts}</div>{drawing}</div>'
     )
 
 

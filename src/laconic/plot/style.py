@@ -83,9 +83,9 @@ def draw_curve(panel: Axes, cost: Array, mse: Array, style: Style, name: str, nu
 def draw_reference(panel: Axes, level: float, style: Style, name: str, small: bool = False) -> None:
     """A run that sent nothing, in a panel whose axis counts what was sent."""
     panel.axhline(level, color=style.color, linewidth=1.0, dashes=(1, 2.5), zorder=2, gid=RUN)
+    words = "sends nothing" if small else f"{name}: sends nothing"
     panel.annotate(
-        "sends nothing" if small else f"{name}: sends nothing",
-        (0, level), xycoords=("axes fraction", "data"), xytext=(4, 3),
+        words, (0, level), xycoords=("axes fraction", "data"), xytext=(4, 3),
         textcoords="offset points", fontsize=7 if small else 8, color=style.color,
     )  # fmt: skip
 

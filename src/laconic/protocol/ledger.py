@@ -54,6 +54,8 @@ class Ledger:
         self.clips = self.row.clips > 0
         self.has_duals = "duals" in self.row.parts
         rho = getattr(learner, "rho", None)
+        if self.has_duals and callable(rho):
+            raise ValueError("learner must have a number for rho on agents, which keep sums over it.")
         # In the working precision, as in a step.
         self._rho = float(self.dtype.type(rho)) if self.has_duals and isinstance(rho, Real) else None
         self._live: tuple[int, ...] = ()
