@@ -3,9 +3,10 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-UV     := $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python
+UV     := $(BIN)/uv pip install --quiet --python $(BIN)/python
 
-# Bytecode and rewritten asserts are kept, whatever the shell says: without them a short run takes a third longer.
+# Bytecode and rewritten asserts are kept, whatever the shell says: without them a short run takes a third longer. It is
+# made when a module is first imported: of all that is installed two thirds never are.
 unexport PYTHONDONTWRITEBYTECODE
 # Two processes are at work: threads of BLAS that spin while they wait for each other would only take their time.
 export OPENBLAS_NUM_THREADS ?= 1

@@ -29,7 +29,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         python = Path(folder) / "environment" / "bin" / "python"
         run(uv, "venv", "--quiet", "--python", sys.executable, python.parents[1])
-        run(uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", python, f"{wheel}[test]")
+        run(uv, "pip", "install", "--quiet", "--python", python, f"{wheel}[test]")
         with tarfile.open(sdist) as archive:
             archive.extractall(folder, filter="data")
         tests = Path(folder) / sdist.name.removesuffix(".tar.gz")
