@@ -51,6 +51,7 @@ def lacks(need):
     return None
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups when its turn comes
 def pytest_collection_modifyitems(config, items):
     """Share the tests out among processes: a file to one of them, and those with sockets all to the same.
 

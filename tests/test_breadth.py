@@ -30,3 +30,9 @@ def test_each_value_comes_once(monkeypatch):
     monkeypatch.setattr(breadth, "EVERYTHING", False)
     assert breadth.each("ab", (1, 2, 3)) == [("a", 1), ("b", 2), ("a", 3)]
     assert breadth.examples(300) == 75
+
+
+def test_a_file_stays_together_on_several_processes(request):
+    if not hasattr(request.config, "workerinput"):
+        pytest.skip("there is one process only")
+    assert request.node.nodeid.endswith("@tests/test_breadth.py")
