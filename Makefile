@@ -10,7 +10,7 @@ UV     := $(BIN)/uv pip install --quiet --python $(BIN)/python
 unexport PYTHONDONTWRITEBYTECODE
 # Two processes are at work: threads of BLAS that spin while they wait for each other would only take their time.
 export OPENBLAS_NUM_THREADS ?= 1
-PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadgroup --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest --numprocesses 2
 
 .PHONY: help install demo check test test-all lint format bench docs dist clean
 help: ## list the targets

@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -51,30 +52,40 @@ def lacks(need):
     return None
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist reads the groups when its turn comes
-def pytest_collection_modifyitems(config, items):
-    """Share the tests out among processes: a file to one of them, and those with sockets all to the same.
+@functools.cache
+def group_of(nodeid):
+    """The tests that run in one process, one after the other: those of a file, or of all files that open sockets.
 
-    What a file compiles, trains or builds for its tests is then made once; tests with sockets share ports, and wait
-    for each other. A test that says its own group, as parts of a long one do, goes wherever there is time for it. What
-    takes longest comes first, so that nobody is left with it in the end.
+    What a file compiles, trains or builds is then made once; tests with sockets share ports, and wait for each other. A
+    part of a long test, whose parameter is so called, goes wherever there is time for it. (xdist's own groups are lost
+    under pytest 9.2, where it no longer can write them into the name of a test.)
     """
-    if not hasattr(config, "workerinput"):
-        return
-    sizes = Counter()
-    for item in items:
-        if item.get_closest_marker("sockets"):
-            item.add_marker(pytest.mark.xdist_group("sockets"))
-        elif not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.split("::")[0]))
-        sizes[group_of(item)] += 20 if item.get_closest_marker("slow") else 1
-    sizes["sockets"] = len(items) * 20
-    items.sort(key=lambda item: (-sizes[group_of(item)], group_of(item)))
+    path = Path(__file__).parents[1] / nodeid.split("::")[0]
+    if "[part " in nodeid:
+        return nodeid
+    return "sockets" if path.suffix == ".py" and "pytest.mark.sockets" in path.read_text() else str(path)
 
 
-def group_of(item):
-    """The group of tests that run in one process, one after the other."""
-    return item.get_closest_marker("xdist_group").args[0]
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Groups go to processes in the order in which they are collected."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Together(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return group_of(nodeid)
+
+    config.option.loadscopereorder = False
+    return Together(config, log)
+
+
+def pytest_collection_modifyitems(config, items):
+    """On several processes what takes longest comes first, so that nobody is left with it in the end."""
+    if hasattr(config, "workerinput"):
+        sizes = Counter({"sockets": 100_000})
+        for item in items:
+            sizes[group_of(item.nodeid)] += 20 if item.get_closest_marker("slow") else 1
+        items.sort(key=lambda item: (-sizes[group_of(item.nodeid)], group_of(item.nodeid)))
 
 
 def pytest_runtest_setup(item):

@@ -4,6 +4,7 @@ import itertools
 
 import breadth
 import pytest
+from conftest import group_of
 
 
 @pytest.mark.parametrize("sizes", [(8, 4, 6), (3, 3, 3), (2, 5), (4, 2, 2, 3), (1, 3, 1)])
@@ -32,7 +33,9 @@ def test_each_value_comes_once(monkeypatch):
     assert breadth.examples(300) == 75
 
 
-def test_a_file_stays_together_on_several_processes(request):
-    if not hasattr(request.config, "workerinput"):
-        pytest.skip("there is one process only")
-    assert request.node.nodeid.endswith("@tests/test_breadth.py")
+def test_files_stay_together_and_parts_do_not():
+    assert group_of("tests/test_trace.py::test_one") == group_of("tests/test_trace.py::test_other[0-part 1]")
+    assert group_of("tests/test_trace.py::test_one") != group_of("tests/test_house.py::test_one")
+    assert group_of("tests/deploy/test_runner.py::test") == group_of("tests/transport/test_zenoh.py::test") == "sockets"
+    first, second = (f"tests/testing/test_faults.py::test_schedules_of_faults[part {k}]" for k in (1, 2))
+    assert group_of(first) != group_of(second)

@@ -37,7 +37,7 @@ def main() -> int:
         clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         where = "import laconic, sys; sys.exit(not laconic.__file__.startswith(sys.prefix))"
         run(python, "-c", where, cwd=tests, env=clean)
-        words = ["--numprocesses", 2, "--dist", "loadgroup", "-m", "not slow", "tests", "docs"]
+        words = ["--numprocesses", 2, "-m", "not slow", "tests", "docs"]
         run(python, "-m", "pytest", *words, cwd=tests, env=clean)
     print(f"{sdist.name} and {wheel.name} are in {DIST.name}/")
     return 0

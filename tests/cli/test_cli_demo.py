@@ -8,7 +8,7 @@ from cli_kit import cells, fail, run, set_terminal
 
 from laconic import demo
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("demo")]  # of which one is shown, and looked at by all
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(autouse=True)

@@ -21,13 +21,10 @@ from laconic.transport.virtual import VirtualNetwork
 from laconic.transport.wires import Wires
 
 
-def block_of_schedules(block):
-    """Twenty of them, in whichever process there is time for them."""
-    apart = pytest.mark.xdist_group(f"schedules {block}")
-    return pytest.param(block, marks=[apart, pytest.mark.slow] if block else apart)
-
-
-@pytest.mark.parametrize("block", [block_of_schedules(block) for block in range(16)])
+@pytest.mark.parametrize(
+    "block",
+    [pytest.param(block, marks=[pytest.mark.slow] if block else [], id=f"part {block}") for block in range(16)],
+)
 def test_schedules_of_faults(block):
     for seed in range(20 * block, 20 * (block + 1)):
         schedule = draw_schedule(seed)
