@@ -18,15 +18,15 @@ def bits_of(vector):
     return format(int.from_bytes(data, "big"), f"0{8 * len(data)}b")[:n_bits]
 
 
-def test_exp_golomb_by_hand():
-    # Order 0: 0 -> 1, 1 -> 010, -1 -> 011, 2 -> 00100, -2 -> 00101; the order takes three bits before them.
-    assert bits_of([0, 0, 0, 0, 0, 1, -1, 2, -2]) == "000" + "11111" + "010" + "011" + "00100" + "00101"
-    # Order 2: u + 4 in three binary digits while u < 4.
-    assert bits_of([2, 2, -1, 2]) == "010" + "111" + "111" + "110" + "111"
-    # Order 4: 32 + 16 has six digits, one more than five, hence one zero before them.
-    assert bits_of([-16] * 3) == "100" + "0110000" * 3
-    # Order 7, the highest: 999 + 128 has eleven digits, three more than eight.
-    assert bits_of([500] * 2) == "111" + "000" + format(999 + 128, "b") + "000" + format(999 + 128, "b")
+def test_rice_codes_by_hand():
+    # Order 0: as many zeros as the zigzag integer says, and a one; the order takes four bits before them.
+    assert bits_of([0, 0, 0, 0, 0, 1, -1, 2, -2]) == "0000" + "11111" + "01" + "001" + "0001" + "00001"
+    # Order 2: 3 and 1 in two bits behind the one.
+    assert bits_of([2, 2, -3, 4]) == "0010" + "111" + "111" + "0110" + "0111"
+    # From six on the digits of (u >> p) - 5 follow six zeros, and one zero less than they are: 9 - 5 = 100.
+    assert bits_of([0] * 30 + [5]) == "0000" + "1" * 30 + "000000" + "00" + "100"
+    # Order 4, u = 6 * 16 + 3: six zeros, a one, and 0011.
+    assert bits_of([8] * 9 + [50]) == "0100" + "11111" * 9 + "000000" + "1" + "0011"
 
 
 def test_a_vector_takes_the_bits_that_are_counted():
@@ -43,32 +43,35 @@ def test_a_vector_takes_the_bits_that_are_counted():
 
 
 def lengths_of_all_orders(codes):
+    def length(high):
+        return high + 1 if high < 6 else 6 + 2 * (high - 5).bit_length() - 1
+
     unsigned = [2 * k - 1 if k > 0 else -2 * k for k in codes]
-    return [sum(2 * ((u >> p) + 1).bit_length() - 1 + p for u in unsigned) for p in range(8)]
+    return [sum(length(u >> p) + p for u in unsigned) for p in range(16)]
 
 
 @given(st.lists(st.integers(-(2**40), 2**40), min_size=1, max_size=30))
 def test_the_cheapest_order_is_taken(codes):
-    assert vector_bits(np.array(codes)) == 3 + min(lengths_of_all_orders(codes))
+    assert vector_bits(np.array(codes)) == 4 + min(lengths_of_all_orders(codes))
 
 
 def test_bits_of_a_message_by_hand():
     nothing = Said(1, False, 3.0, 1.0, 0.0, (), 128, np.zeros(4, dtype=np.int64))
     data, n_bits = encode(nothing)
-    assert n_bits == 112 + 1 + 8 + (3 + 4)
-    assert len(data) == 16
+    assert n_bits == 112 + 1 + 8 + (4 + 4)
+    assert len(data) == 17
     term = Term(-1, 200, np.array([1, 0, 0, -1]))
-    assert encode(nothing._replace(terms=(term,)))[1] == n_bits + 1 + 1 + 8 + (3 + 3 + 1 + 1 + 3)
+    assert encode(nothing._replace(terms=(term,)))[1] == n_bits + 1 + 1 + 8 + (4 + 2 + 1 + 1 + 3)
     down = nothing._replace(thin=0.5)
-    assert encode(down)[1] == 64 + 1 + 8 + (3 + 4)
-    assert encode(down._replace(flag=True, lift=100))[1] == 64 + 1 + 8 + 8 + (3 + 4)
+    assert encode(down)[1] == 64 + 1 + 8 + (4 + 4)
+    assert encode(down._replace(flag=True, lift=100))[1] == 64 + 1 + 8 + 8 + (4 + 4)
     # wave 1, flag 0, n = 3 as float32, q = 1 and v, pull, sway = 0 as bfloat16, end, step 128, order 0, four zeros
-    assert data.hex() == "0002" + "40400000" + "3f80" + "0000" * 3 + "400f"
-    assert encode(down)[0].hex() == "0002" + "40400000" + "3f00" + "400f"
+    assert data.hex() == "0002" + "40400000" + "3f80" + "0000" * 3 + "400780"
+    assert encode(down)[0].hex() == "0002" + "40400000" + "3f00" + "400780"
     # Of two outputs, each has its four numbers and its vector: a step, an order, the codes.
     two = np.array([1.0, -2.0])
     both = Said(1, False, 3.0, two, two, (), np.array([128, 129]), np.zeros((2, 4), dtype=np.int64), pull=two, sway=two)
-    assert encode(both)[1] == 48 + 2 * 64 + 1 + 2 * (8 + 3 + 4)
+    assert encode(both)[1] == 48 + 2 * 64 + 1 + 2 * (8 + 4 + 4)
 
 
 numbers = st.floats(0, 1e30, allow_nan=False)

@@ -45,6 +45,7 @@ SOURCES = (
     "wave_kernels",
     "wave_rounds",
     "../channel/entropy",  # whose tables are part of the machine code
+    "../waves/codes",  # and whose constants
 )
 
 

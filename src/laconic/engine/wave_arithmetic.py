@@ -23,7 +23,7 @@ from laconic.waves.message import (
     with_vectors,
 )
 
-_LONGEST_CODE = 84  # bits
+_LONGEST_CODE = 104  # bits
 _KEPT = 4  # factors whose inverses are kept: those of the wave under way
 
 
@@ -78,8 +78,8 @@ class CompiledArithmetic(Arithmetic):
         """What a message says, and its length in bits; ValueError if it is none."""
         said, first = from_header(data, down, outputs), header_bytes(down, outputs)
         bits = np.unpackbits(np.frombuffer(data, dtype=np.uint8, offset=first))
-        # Every term takes 13 bits and one for each feature at least.
-        most = min(MOST_TERMS, len(bits) // (13 + n_features))
+        # Every term takes 14 bits and one for each feature at least.
+        most = min(MOST_TERMS, len(bits) // (14 + n_features))
         rows = np.empty((most + outputs, n_features + 2), dtype=np.int64)
         n_terms, end = wave_kernels.read_body(bits, down and said.flag, most, rows)
         if n_terms < 0:
@@ -117,10 +117,12 @@ class CompiledArithmetic(Arithmetic):
         """L'^-1 W^-1 L^-1 x, of a vector or of each row, the eigenvalues of W at least 1/2."""
         inverse = self._inverse(lower)
         half = vector @ inverse.T
-        if self.above(whitened, 0.5):
-            factor, _ = lapack.dpotrf(whitened, lower=1)
-            return np.asarray(lapack.dpotrs(factor, half.T, lower=1)[0].T.reshape(half.shape) @ inverse)
-        return super().solved(lower, whitened, vector)
+        if not self.above(whitened, 0.5):  # only what lies below 1/2 is looked for, and raised
+            values, basis, n, _, _ = lapack.dsyevr(whitened.T, range="V", vl=-1e300, vu=0.5, lower=1)
+            low = basis[:, :n]
+            whitened = whitened + (low * (0.5 - values[:n])) @ low.T
+        factor, _ = lapack.dpotrf(whitened, lower=1)
+        return np.asarray(lapack.dpotrs(factor, half.T, lower=1)[0].T.reshape(half.shape) @ inverse)
 
     def inverse(self, lower: Array) -> Array:
         """(L L')^-1, symmetric to the bit."""

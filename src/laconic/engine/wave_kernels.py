@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from laconic.engine.cache import entry
+from laconic.waves.codes import LONGEST, ORDERS, STEEP
 
 
 @entry
@@ -94,21 +95,35 @@ def solve_back(lower, step, codes, solution):
 def write_vector(codes, bits, at):
     """Order and codes of a vector of integers, a bit an entry of ``bits`` from ``at`` on; returns where they end."""
     best, order = 1 << 62, 0
-    for p in range(8):
+    for p in range(ORDERS):
         length = 0
         for k in codes:
-            u = 2 * k - 1 if k > 0 else -2 * k
-            length += 2 * digits_of(u + (1 << p)) - 1 - p
+            high = (2 * k - 1 if k > 0 else -2 * k) >> p
+            length += high + 1 if high < STEEP else STEEP + 2 * digits_of(high - STEEP + 1) - 1
+            if length >= best:
+                break
+        length += p * len(codes)
         if length < best:
             best, order = length, p
-    for shift in range(2, -1, -1):
+    for shift in range(3, -1, -1):
         bits[at] = order >> shift & 1
         at += 1
     for k in codes:
-        shifted = (2 * k - 1 if k > 0 else -2 * k) + (1 << order)
-        digits = digits_of(shifted)
-        for shift in range(2 * digits - 2 - order, -1, -1):
-            bits[at] = shifted >> shift & 1 if shift < digits else 0
+        u = 2 * k - 1 if k > 0 else -2 * k
+        high, one, digits = u >> order, 1, 1
+        zeros = high
+        if high >= STEEP:
+            one = high - STEEP + 1
+            digits = digits_of(one)
+            zeros = STEEP + digits - 1
+        for _ in range(zeros):
+            bits[at] = 0
+            at += 1
+        for shift in range(digits - 1, -1, -1):
+            bits[at] = one >> shift & 1
+            at += 1
+        for shift in range(order - 1, -1, -1):
+            bits[at] = u >> shift & 1
             at += 1
     return at
 
@@ -116,23 +131,28 @@ def write_vector(codes, bits, at):
 @entry
 def read_vector(bits, at, codes):
     """Read what ``write_vector`` wrote; returns where it ends, or -1 if bits are missing or mean nothing."""
-    if at + 3 > len(bits):
+    if at + 4 > len(bits):
         return -1
-    order = np.int64(bits[at]) << 2 | np.int64(bits[at + 1]) << 1 | np.int64(bits[at + 2])
-    at += 3
+    order = 0
+    for _ in range(4):
+        order = order << 1 | np.int64(bits[at])
+        at += 1
     for k in range(len(codes)):
         zeros = 0
         while at < len(bits) and bits[at] == 0:
             zeros += 1
             at += 1
-        digits = zeros + 1 + order
-        if at + digits > len(bits) or digits > 42:
+        digits = max(zeros - STEEP, 0) + 1
+        if at + digits + order > len(bits) or digits + order > LONGEST:
             return -1
-        shifted = 0
+        high = 0
         for _ in range(digits):
-            shifted = shifted << 1 | np.int64(bits[at])
+            high = high << 1 | np.int64(bits[at])
             at += 1
-        u = shifted - (1 << order)
+        u = zeros if zeros < STEEP else high + STEEP - 1
+        for _ in range(order):
+            u = u << 1 | np.int64(bits[at])
+            at += 1
         codes[k] = (u + 1) >> 1 if u & 1 else -(u >> 1)
     return at
 

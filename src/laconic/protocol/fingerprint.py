@@ -20,9 +20,10 @@ import numpy as np
 
 from laconic.features import RandomFeatures
 from laconic.features.scaling import REACH
-from laconic.learners import Learner
+from laconic.learners import Learner, Speech
 from laconic.losses import Loss
 from laconic.protocol.wire import VERSION
+from laconic.waves.message import CODE
 
 _ROUNDS = (1, 2, 3, 10, 100, 1000)  # in which a function of the round is asked for its value
 _DEEPEST = 20
@@ -33,7 +34,8 @@ def fingerprint(
     features: RandomFeatures, learner: Learner, n_agents: int, dtype: np.dtype[Any], clock: str = "lockstep"
 ) -> int:
     """A number of 32 bits that differs between agents whose messages would not mean the same to each other."""
-    settings = (VERSION, clock, learner, n_agents, dtype.name, features.frequencies, *_scaling(features))
+    waves = (CODE,) if learner.speech is Speech.OWN else ()
+    settings = (VERSION, clock, learner, n_agents, dtype.name, features.frequencies, *_scaling(features), *waves)
     return int.from_bytes(hashlib.blake2b(canonical(settings), digest_size=4).digest(), "little")
 
 

@@ -2,9 +2,9 @@
 
     wave 15 | flag 1 | n 32 (float32)
     up, of each output: q 16 | v 16 | pull 16 | sway 16      down: thin 16      (all bfloat16)
-    each term: 1 | sign 1 | step 8 | order 3, codes         then 0
+    each term: 1 | sign 1 | step 8 | order 4, codes         then 0
     where a message comes down with its flag up: lift 8
-    of each output: step 8 | order 3, codes                  its vector
+    of each output: step 8 | order 4, codes                  its vector
 
 A step is a byte j that stands for 2^((j-128)/4). Sizes are counted in bits; the last byte is filled with zeros.
 """
@@ -22,6 +22,7 @@ from laconic._validate import Array
 from laconic.waves.codes import Reader, Writer
 from laconic.waves.rule import Numbers
 
+CODE = 2  # the number of this way to say it, which agents compare; 1 had exp-Golomb codes
 SWEEP = 0  # the wave number of a sweep; waves count from 1
 _WAVES = 2**15 - 1
 _FOURTHS = (1.0, 1.189207115002721, 1.4142135623730951, 1.681792830507429)  # 2^(k/4)
@@ -83,21 +84,31 @@ def on_grid(step: int) -> float:
 
 def bfloat16(value: float) -> int:
     """The upper half of the float32 of a number, rounded to the nearest, to the even one of two."""
-    (bits,) = struct.unpack(">I", struct.pack(">f", max(-_LARGEST, min(value, _LARGEST))))
+    return int(bfloat16s(np.array([value]))[0])
+
+
+def bfloat16s(values: Array) -> Array:
+    """The same of several numbers."""
+    bits = np.minimum(_LARGEST, np.maximum(-_LARGEST, values)).astype(np.float32).view(np.uint32).astype(np.int64)
     size = bits & 0x7FFFFFFF
-    return int(bits >> 31) << 15 | min(0x7F7F, int(size + 0x7FFF + (size >> 16 & 1)) >> 16)
+    return bits >> 31 << 15 | np.minimum(0x7F7F, size + 0x7FFF + (size >> 16 & 1) >> 16)
+
+
+def from_bfloat16s(bits: Array) -> Array:
+    """The numbers that 16 bits each stand for."""
+    return (np.asarray(bits) << 16).astype(np.uint32).view(np.float32).astype(np.float64)
 
 
 def from_bfloat16(bits: int) -> float:
     """The number that 16 bits stand for."""
-    return float(struct.unpack(">f", struct.pack(">I", bits << 16))[0])
+    return float(from_bfloat16s(np.array([bits]))[0])
 
 
-def brief(value: Numbers) -> Numbers:
-    """What is left of a number that travels as a bfloat16, or of several."""
-    if isinstance(value, np.ndarray) and value.ndim:
-        return np.array([from_bfloat16(bfloat16(number)) for number in value.tolist()])
-    return from_bfloat16(bfloat16(float(value)))
+def briefly(parts: Sequence[Numbers]) -> tuple[Numbers, ...]:
+    """What is left of numbers that travel as bfloat16, or of arrays of them."""
+    whole = np.array(parts, dtype=np.float64)
+    kept = from_bfloat16s(bfloat16s(whole))
+    return tuple(kept.tolist()) if whole.ndim == 1 else tuple(kept)
 
 
 def numbered(wave: int) -> int:
@@ -117,8 +128,8 @@ def header(said: Said) -> bytes:
     first = struct.pack(">Hf", said.wave << 1 | said.flag, min(said.n, _LARGEST))
     if said.thin is not None:
         return first + struct.pack(">H", bfloat16(said.thin))
-    columns = np.column_stack([said.q, said.v, said.pull, said.sway]).tolist()
-    return first + b"".join(struct.pack(">4H", *map(bfloat16, row)) for row in columns)
+    columns = np.array([said.q, said.v, said.pull, said.sway], dtype=np.float64)
+    return first + bfloat16s(columns).T.astype(">u2").tobytes()
 
 
 def header_bytes(down: bool, outputs: int) -> int:
@@ -132,7 +143,7 @@ def from_header(data: bytes, down: bool, outputs: int) -> Said:
     if len(data) < length:
         raise ValueError("the message ends too early")
     wave, n = struct.unpack(">Hf", data[:6])
-    numbers = [from_bfloat16(bits) for bits in struct.unpack(f">{length // 2 - 3}H", data[6:length])]
+    numbers = from_bfloat16s(np.frombuffer(data, ">u2", length // 2 - 3, offset=6).astype(np.int64)).tolist()
     said = Said(wave >> 1, bool(wave & 1), n, 0.0, 0.0, (), 0, np.zeros(0, dtype=np.int64))
     sizes = [n, *numbers] if down else [n, *numbers[::4], *numbers[1::4], *numbers[3::4]]
     if not all(map(math.isfinite, [n, *numbers])) or min(sizes) < 0:

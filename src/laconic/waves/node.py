@@ -14,7 +14,7 @@ import numpy as np
 from laconic._validate import Array
 from laconic.waves.common import Common, Following
 from laconic.waves.describing import describe_change, lift_low
-from laconic.waves.message import SWEEP, Said, brief, numbered, wave_of
+from laconic.waves.message import SWEEP, Said, briefly, numbered, wave_of
 from laconic.waves.own import Own
 from laconic.waves.rule import SWEEP_HEIGHT, Numbers, Rule
 from laconic.waves.terms import quantized_each
@@ -254,16 +254,20 @@ class Node:
     def gather(self) -> Sum:
         """Step 1 of *Up*: own data, and of the children all for n and S, those heard in this wave for the rest."""
         own, theta, d = self.own, self.common.theta, self.common.step
-        n, S = own.count, own.information.copy()
+        A, b = own.information, own.moments
+        n, S = own.count, A.copy()
         for child in self.place.children:
             if child in self.links:
                 n += self.links[child].n
                 S += self.links[child].n * self.links[child].information
-        at_theta = theta @ own.information
-        r = own.moments - at_theta
-        q = np.maximum(_LEAST_SQUARE, own.square - 2 * dots(own.moments, theta) + dots(at_theta, theta))
-        v = np.maximum(0.0, dots(d @ own.information, d))
-        pull, sway = self._fresh()
+        at_theta = theta @ A
+        r = b - at_theta
+        q = np.maximum(_LEAST_SQUARE, own.square - 2 * dots(b, theta) + dots(at_theta, theta))
+        v = np.maximum(0.0, dots(d @ A, d))
+        pull = sway = 0.0 * self.trust
+        if self.probe is not None:  # sum e u.phi and sum (u.phi)^2 over own samples since the adoption, e their errors
+            pull, sway = self._along(self.probe.direction)
+            pull, sway = pull - self.probe.pull, np.maximum(0.0, sway - self.probe.sway)
         for child in self.place.children:
             if child in self.heard:
                 told = self.heard[child]
@@ -271,16 +275,8 @@ class Node:
                 q, v, pull, sway = q + told.square, v + told.bend, pull + told.pull, sway + told.sway
         return Sum(float(np.float32(n)), S, r, q, v, pull, sway)
 
-    def _fresh(self) -> tuple[Numbers, Numbers]:
-        """sum e u.phi and sum (u.phi)^2 over own samples since the adoption, e their errors at theta."""
-        nothing = 0.0 * self.trust
-        if self.probe is None:
-            return nothing, nothing
-        pull, sway = self._along(self.probe.direction)
-        return pull - self.probe.pull, np.maximum(0.0, sway - self.probe.sway)
-
     def _along(self, direction: Array) -> tuple[Numbers, Numbers]:
-        """The same over all own samples: u.(b - A theta) and u'A u."""
+        """u.(b - A theta) and u'A u."""
         turned = direction @ self.own.information
         return dots(direction, self.own.moments) - dots(turned, self.common.theta), dots(turned, direction)
 
@@ -313,7 +309,7 @@ class Node:
         vector = self.arithmetic.forward(lower, total.moments)
         step, codes = quantized_each(vector, rule.delta * sigma * _root_mean(total))
         flag = wave != SWEEP and _even(self.link)
-        q, v, pull, sway = (brief(part) for part in total[3:])
+        q, v, pull, sway = briefly(total[3:])
         said = Said(wave, flag, total.n, q, v, tuple(terms), step, codes, pull=pull, sway=sway)
         return Message(to, *self.arithmetic.encode(said), len(terms), self.wave, self.start), said
 
@@ -398,7 +394,7 @@ class Node:
 
 def dots(one: Array, other: Array) -> Numbers:
     """Inner product of two vectors, or of those of each output."""
-    product: Numbers = (one * other).sum(axis=-1)
+    product: Numbers = one @ other if one.ndim == 1 else np.einsum("kd,kd->k", one, other)
     return product
 
 

@@ -28,7 +28,7 @@ def quantized(vector: Array, size: float) -> tuple[int, Array]:
     """The byte of the step next to ``size``, and rint(x / step)."""
     step = grid(size)
     codes = np.rint(vector / on_grid(step))
-    if not np.abs(codes).max() <= LARGEST:  # a run that diverges
+    if not max(codes.max(), -codes.min()) <= LARGEST:  # a run that diverges
         codes = np.clip(np.nan_to_num(codes), -LARGEST, LARGEST)
     return step, codes.astype(np.int64)
 
