@@ -180,7 +180,7 @@ def test_a_set_is_run_once_and_then_remembered(tmp_path, monkeypatch):
     told = []
     tunings = tuned(pieces, plan, setting, told.append)
     rows = run_set(pieces, plan, setting, tunings, "sorted-by-target", told.append)
-    named = ["ODKLA", "QC-ODKLA", "Local", "WaveRLS", "Local RLS", "Centralised RLS", "Best centre"]
+    named = ["ODKLA", "QC-ODKLA", "Local", "WaveRLS", "Local RLS", "Centralised RLS", "Best centre", "Default"]
     assert [row["algorithm"] for row in rows] == named
     assert "WaveRLS" not in tunings
     assert told

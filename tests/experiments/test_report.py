@@ -337,7 +337,8 @@ def test_waves_stand_beside_odkla_and_both_ends_with_their_price(results, tmp_pa
     found = page(results, tmp_path)
     (lines,) = (t for t in found.tables if [cell.strip() for cell in t[0][:4]] == ["set", "rows", "ODKLA", "QC-ODKLA"])
     assert [cell.strip() for cell in lines[0][2:]] == [
-        "ODKLA", "QC-ODKLA", "Local RLS", "WaveRLS", "WaveRLS frugal", "Best centre", "WaveRLS over best centre",
+        "ODKLA", "QC-ODKLA", "Local RLS", "WaveRLS", "WaveRLS frugal", "Default", "Best centre",
+        "WaveRLS over best centre",
     ]  # fmt: skip
     for cells in lines[1:]:
         said = [" ".join(cell.split()) for cell in cells]

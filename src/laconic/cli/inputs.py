@@ -18,7 +18,7 @@ from laconic.cli.networks import agents_of, make_network
 from laconic.cli.words import note
 from laconic.experiments.settings import SETTINGS, Setting
 from laconic.experiments.streams import SCALING, Stream
-from laconic.features import RandomFeatures
+from laconic.features import KERNELS
 
 _AGENTS = 5
 #: On data scaled to [0, 1] this leaves out about half of the messages from the first round to the last. The paper's
@@ -47,6 +47,7 @@ class Prepared:
         Where the bandwidth comes from, in words.
     unit : float or None
         What 1 in the labels is worth in the target's own unit; None where that changes or means nothing.
+    kernel : str
     """
 
     dataset: data.Dataset
@@ -60,6 +61,7 @@ class Prepared:
     n_frequencies: int
     bandwidth_from: str
     unit: float | None
+    kernel: str = "gaussian"
 
     @property
     def binary(self) -> bool:
@@ -74,7 +76,7 @@ class Prepared:
             X = data.scale(X, "running")
             if not self.binary and self.dataset.classes is None:
                 y = data.RunningScaler().rounds(y)
-        features = RandomFeatures.gaussian(X.shape[2], self.n_frequencies, bandwidth=self.setting.bandwidth, seed=seed)
+        features = KERNELS[self.kernel](X.shape[2], self.n_frequencies, bandwidth=self.setting.bandwidth, seed=seed)
         return Stream(X, y, features, make_network(self.network, n_agents, seed))
 
 
@@ -117,6 +119,7 @@ def prepare(arguments: argparse.Namespace, loss: str | None) -> Prepared:
         arguments.frequencies,
         bandwidth_from,
         unit,
+        arguments.kernel or "gaussian",
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, final
 
 from laconic._worded import Argument, Setting
+from laconic.features import KERNELS
 
 _CHOICE = re.compile(r"argument (\S+): invalid choice: (.+?) \(choose from (.+)\)$")
 
@@ -238,6 +239,9 @@ def add_stream_options(parser: argparse.ArgumentParser) -> None:
         type=number,
         metavar="X",
         help="of the Gaussian kernel (default: the median distance of two inputs, or the paper's)",
+    )
+    group.add_argument(
+        "--kernel", type=one_of(*KERNELS), metavar="NAME", help=f"{in_words(KERNELS)} (default: gaussian)"
     )
     group.add_argument(
         "--frequencies", type=whole, default=50, metavar="L", help="random frequencies; a model has 2L numbers (50)"

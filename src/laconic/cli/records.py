@@ -106,7 +106,7 @@ def _about(result: Result, arguments: argparse.Namespace) -> dict[str, Any]:
             "edges": stream.network.edges.tolist(),
         },
         "features": {
-            "kernel": "gaussian",
+            "kernel": source.kernel,
             "frequencies": source.n_frequencies,
             "bandwidth": source.setting.bandwidth,
             "bandwidth_from": source.bandwidth_from,

@@ -115,7 +115,7 @@ class Result:
                 ),
                 (
                     "features",
-                    f"{plural(source.n_frequencies, 'frequency').replace('ys', 'ies')}, bandwidth "
+                    f"{plural(source.n_frequencies, 'frequency').replace('ys', 'ies')}, {source.kernel}, bandwidth "
                     f"{source.setting.bandwidth:g} ({source.bandwidth_from}), scaled by {_scaled(source.scale)}",
                 ),
             ]

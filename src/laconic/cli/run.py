@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _USUAL = learners.written(QCODKLA)
 #: Who gives one of these knows what is to be run; where none is given, features and learner are chosen.
 _NAMING = (
-    *("learner", "loss", "rho", "eta", "step", "regularization", "parameter", "bandwidth", "scale"),
+    *("learner", "loss", "rho", "eta", "step", "regularization", "parameter", "bandwidth", "kernel", "scale"),
     *("alpha", "beta", "bits", "range", "rate", "bits_per_round", "burst", "coarseness"),
 )
 #: And these are for what is chosen.

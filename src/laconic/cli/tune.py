@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import shlex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from laconic.cli.options import Commands, Parser, add_stream_options, describe, number, some_of, whole
 from laconic.experiments.methods import all_methods, channel_of, learner_of
+from laconic.features import KERNELS
 from laconic.learners import ODKLA, QCODKLA, RFFDOKL, Local, normalise, written
 
 if TYPE_CHECKING:
@@ -25,13 +27,15 @@ _ABOUT = """
 Find the step sizes with the smallest mean squared error, by a grid for each
 algorithm. A winner on the edge of its grid extends the grid. --prefix 0.1 looks
 at the first tenth of the rounds only, as one could in the field. --widths tries
-bandwidths, too: all of them on a short prefix, the better half on twice as
-much, and so on; --budget 60s begins nothing new after a minute."""
+bandwidths, too, --kernels kernels and --sizes numbers of frequencies: all of
+them together on a short prefix, the better half on twice as much, and so on;
+--budget 60s begins nothing new after a minute."""
 
 _EXAMPLES = """
 examples:
   laconic tune my.csv --target price --algorithm ODKLA
   laconic tune my.csv --widths 0.25,0.5,1,2,4 --budget 60s
+  laconic tune my.csv --kernels gaussian,matern --sizes 25,50,100
   laconic tune air-quality --algorithm ODKLA,Local --seeds 3 --prefix 0.1"""
 
 
@@ -60,7 +64,11 @@ def add(commands: Commands) -> None:
         metavar="LIST",
         help="bandwidths to try, in multiples of the usual one (with --budget: 0.25,0.5,1,2,4; else only that one)",
     )
-    group.add_argument("--budget", type=_seconds, metavar="TIME", help="for all bandwidths together: 60s, 5m, 1h")
+    group.add_argument(
+        "--kernels", type=some_of(*KERNELS), metavar="LIST", help=f"kernels to try, some of {', '.join(KERNELS)}"
+    )
+    group.add_argument("--sizes", type=_sizes, metavar="LIST", help="numbers of frequencies to try, such as 25,50,100")
+    group.add_argument("--budget", type=_seconds, metavar="TIME", help="for all feature maps together: 60s, 5m, 1h")
     group.add_argument(
         "--alpha", type=number, metavar="X", help="censoring of QC- and C-ODKLA: first threshold (0.2, or the paper's)"
     )
@@ -82,25 +90,26 @@ def run(arguments: argparse.Namespace) -> int:
     source = prepare(arguments, "squared")
     seeds = range(arguments.seeds)
     n_rounds = len(source.stream(0).head(arguments.prefix).y)  # says what is wrong before the bar appears
-    sources = {width: _widened(source, width) for width in _candidates(arguments)}
-    done: dict[tuple[float, float], dict[str, Tuning]] = {}
+    sources = {map_: _seen_through(source, map_) for map_ in _candidates(arguments)}
+    done: dict[tuple[Map, float], dict[str, Tuning]] = {}
     with tqdm(desc="tuning", unit=" runs", disable=None, leave=False) as bar:
 
-        def score(width: float, share: float) -> float:
-            one = sources[width]
-            done[width, share] = tune(
+        def score(map_: Map, share: float) -> float:
+            one = sources[map_]
+            done[map_, share] = tune(
                 methods(one.setting, arguments.algorithm),
                 lambda: (one.stream(seed) for seed in seeds),
                 prefix=arguments.prefix * share,
                 tick=bar.update,
             )
-            return min(tuning.score for tuning in done[width, share].values())
+            return min(tuning.score for tuning in done[map_, share].values())
 
         halved = halve(sources, score, seconds=arguments.budget)
     source, found = sources[halved.best], done[halved.best, halved.share]
     setting = source.setting
     if len(sources) > 1:
-        arguments.bandwidth = setting.bandwidth
+        arguments.bandwidth, arguments.frequencies = setting.bandwidth, source.n_frequencies
+        arguments.kernel = source.kernel
         n_rounds = max(1, int(n_rounds * halved.share))
     rounds = plural(n_rounds, "round") + (f" (the first {100 * arguments.prefix:.3g}%)" if arguments.prefix < 1 else "")
     print(
@@ -113,7 +122,8 @@ def run(arguments: argparse.Namespace) -> int:
                 ("runs", f"{plural(setting.n_agents, 'agent')}, {rounds}, {plural(len(seeds), 'seed')}"),
                 (
                     "kernel",
-                    f"{source.n_frequencies} frequencies, bandwidth {setting.bandwidth:g} ({source.bandwidth_from})",
+                    f"{source.kernel}, {source.n_frequencies} frequencies, bandwidth {setting.bandwidth:g} "
+                    f"({source.bandwidth_from})",
                 ),
             ]
         )
@@ -151,32 +161,56 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _candidates(arguments: argparse.Namespace) -> tuple[float, ...]:
-    if arguments.widths is not None:
-        return tuple(dict.fromkeys(arguments.widths))
-    return _WIDTHS if arguments.budget is not None else (1.0,)
+def _sizes(text: str) -> tuple[int, ...]:
+    """Whole numbers with commas between them."""
+    found = tuple(int(part) for part in text.split(",") if part.isdigit())
+    if len(found) != len(text.split(",")) or not all(found):
+        raise argparse.ArgumentTypeError(f"must be whole numbers with commas between them, got {text!r}")
+    return found
 
 
-def _widened(source: Prepared, width: float) -> Prepared:
-    """The same data with another bandwidth."""
+class Map(NamedTuple):
+    """A feature map to try: a multiple of the usual bandwidth, a kernel, and how many frequencies."""
+
+    width: float
+    kernel: str
+    size: int
+
+
+def _candidates(arguments: argparse.Namespace) -> tuple[Map, ...]:
+    widths = arguments.widths or (_WIDTHS if arguments.budget is not None else (1.0,))
+    kernels = arguments.kernels or (arguments.kernel or "gaussian",)
+    sizes = arguments.sizes or (arguments.frequencies,)
+    return tuple(dict.fromkeys(Map(*parts) for parts in itertools.product(widths, kernels, sizes)))
+
+
+def _seen_through(source: Prepared, map_: Map) -> Prepared:
+    """The same data through another map."""
     from dataclasses import replace
 
-    if width == 1:
-        return source
-    bandwidth = float(f"{source.setting.bandwidth * width:.3g}")
-    said = f"{width:g} times {source.bandwidth_from}"
-    return replace(source, setting=replace(source.setting, bandwidth=bandwidth), bandwidth_from=said)
+    made = replace(source, kernel=map_.kernel, n_frequencies=map_.size)
+    if map_.width == 1:
+        return made
+    bandwidth = float(f"{source.setting.bandwidth * map_.width:.3g}")
+    said = f"{map_.width:g} times {source.bandwidth_from}"
+    return replace(made, setting=replace(source.setting, bandwidth=bandwidth), bandwidth_from=said)
 
 
-def _describe_halving(sources: dict[float, Prepared], halved: Halved[float]) -> str:
-    """Which bandwidths were tried on how much, and what came of it."""
+def _describe_halving(sources: dict[Map, Prepared], halved: Halved[Map]) -> str:
+    """Which maps were tried on how much, and what came of it; of what all have in common only bandwidths are named."""
     from laconic.cli.words import paragraph
+
+    shown = [len({getattr(map_, part) for map_ in sources}) > 1 for part in ("kernel", "size")]
+
+    def named(map_: Map) -> str:
+        more = [map_.kernel] * shown[0] + [f"{map_.size} frequencies"] * shown[1]
+        return ", ".join([f"{sources[map_].setting.bandwidth:g}", *more])
 
     shares = dict.fromkeys(share for _, share, _ in halved.tried)
     lines = []
     for part in shares:
-        scores = [(sources[width].setting.bandwidth, score) for width, share, score in halved.tried if share == part]
-        told = ", ".join(f"{bandwidth:g}: {score:.4g}" for bandwidth, score in sorted(scores))
+        scores = sorted((map_, score) for map_, share, score in halved.tried if share == part)
+        told = ("; " if any(shown) else ", ").join(f"{named(map_)}: {score:.4g}" for map_, score in scores)
         lines.append(paragraph(f"bandwidths on {100 * part:.3g}% of the rounds, with mse: {told}", 2))
     if halved.share < 1:
         lines.append(paragraph("The time was over before the last ones saw all rounds."))

@@ -10,7 +10,7 @@ import numpy as np
 from laconic import _validate
 from laconic.channel import Channel, Quantizer
 from laconic.defaults.labels import NUMBERS, TASKS, Labels, recognise
-from laconic.features import RandomFeatures
+from laconic.features import RandomFeatures, Scaling
 from laconic.features.scaling import REACH
 from laconic.learners import RFFDOKL, Learner, Personal, WaveRLS
 
@@ -20,7 +20,7 @@ PREFIX = 8
 BUDGETS = ("usual", "frugal", "silent")
 
 _MOST_SQUARED = 2000  # features up to which a matrix of them is kept at each agent: 32 MB
-_WHOLE_REACH = 25.0  # heavy tails gain up to 50 (Tom's hardware), and from 40 on single wild inputs cost (EEG)
+_WHOLE_REACH = 25.0, 100.0  # deviations to which a whole table's inputs are followed: as far as they go, between these
 _NEVER = 2**40  # a round that never comes
 
 
@@ -107,7 +107,7 @@ def choose(
     >>> trace = lc.simulate(choice.learner, choice.features, lc.Network.ring(5), X, choice.labels.encode(X[..., 0]))
     """
     budget = _validate.choice("budget", budget, BUDGETS)
-    features = RandomFeatures.automatic(X_first, n_frequencies, seed, reach=_WHOLE_REACH if whole else REACH)
+    features = RandomFeatures.automatic(X_first, n_frequencies, seed, reach=_reach(X_first) if whole else REACH)
     rows = np.asarray(X_first).reshape(-1, features.n_inputs)
     if task is None:
         task = recognise([0.5] if y_first is None else y_first)
@@ -116,6 +116,13 @@ def choose(
     learner, reason = _learner(features, labels, budget, prefix)
     why = (_labels_in_words(labels, y_first), _features_in_words(features, len(rows)), reason)
     return Choice(features, learner, labels, why)
+
+
+def _reach(table: object) -> float:
+    """Where the linear block ends: a whole table tells its heavy tails from wild inputs, and all of them are known."""
+    rows = np.asarray(table, dtype=np.float64)
+    rows = rows.reshape(-1, rows.shape[-1])
+    return float(np.clip(Scaling.measure(rows).farthest(rows), *_WHOLE_REACH))
 
 
 def _learner(features: RandomFeatures, labels: Labels, budget: str, prefix: int) -> tuple[Learner, str]:

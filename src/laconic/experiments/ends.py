@@ -1,4 +1,4 @@
-"""The two ends of the scale as runs: least squares by each agent alone, and by a centre that is sent every sample."""
+"""What stands beside the algorithms, as runs: least squares by each agent alone and by a centre, and the default."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from laconic.defaults.labels import NUMBERS
+from laconic.defaults.untuned import learn_untuned
 from laconic.engine import simulate
-from laconic.experiments.settings import BEST_CENTRE, CENTRALISED_RLS, LOCAL_RLS
+from laconic.experiments.settings import BEST_CENTRE, CENTRALISED_RLS, DEFAULT, LOCAL_RLS
 from laconic.experiments.streams import Stream
 from laconic.learners import WaveRLS
 from laconic.offline import recursive_least_squares
@@ -85,6 +87,18 @@ def _last_model(stream: Stream, ridge: float) -> Any:
     there = ~np.isnan(labels)
     phi, labels = phi[there], labels[there]
     return np.linalg.solve(phi.T @ phi + ridge * np.eye(phi.shape[1]), phi.T @ labels)
+
+
+def default(stream: Stream, seed: int) -> Trace:
+    """What is done where nothing is said: no bandwidth of the paper's, no steps, the first eight rows decide.
+
+    Until these are there, every agent predicts the mean of its labels so far, as ``laconic run`` does.
+    """
+    run = learn_untuned(stream.X, stream.y, stream.network, task=NUMBERS, seed=seed)
+    trace = run.traces[0]
+    return slim(
+        dataclasses.replace(trace, predictions=run.scores.predictions[..., 0], about={**trace.about, "name": DEFAULT})
+    )
 
 
 def slim(trace: Trace) -> Trace:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from laconic._validate import Array
-from laconic.experiments.settings import BEST_CENTRE, CENTRALISED_RLS, FRUGAL, LOCAL_RLS, SETTINGS
+from laconic.experiments.settings import BEST_CENTRE, CENTRALISED_RLS, DEFAULT, FRUGAL, LOCAL_RLS, SETTINGS
 from laconic.experiments.tuning import Tuning
 from laconic.plot.style import FAINT, INK, POINTS, QUIET, STYLES, Style, draw_curve, draw_reference, dress
 from laconic.trace import Trace
@@ -29,14 +29,15 @@ _STYLED = ("ODKLA", "QC-ODKLA", "Q-ODKLA", "DOKL", "Local", "RFF-DOKL", "C-ODKLA
 _LOOKS = dict(zip(_STYLED, STYLES, strict=True)) | {
     "WaveRLS": Style("#7a0f3c", (), ">"),
     FRUGAL: Style("#b5557f", (2.5, 0.8), "p"),
+    DEFAULT: Style("#3d6b1f", (), "*"),
     LOCAL_RLS: Style("#8a8a8a", (1, 1.6), "<"),
     CENTRALISED_RLS: Style("#8a8a8a", (6, 2), "H"),
     BEST_CENTRE: Style("#4d4d4d", (8, 1.5, 1, 1.5), "h"),
 }
 # In the order of drawing and of the legends.
 _ORDER = (
-    "ODKLA", "QC-ODKLA", "RFF-DOKL", "DOKL", "C-ODKLA", "Q-ODKLA", "Local", "WaveRLS", FRUGAL, LOCAL_RLS,
-    CENTRALISED_RLS, BEST_CENTRE,
+    "ODKLA", "QC-ODKLA", "RFF-DOKL", "DOKL", "C-ODKLA", "Q-ODKLA", "Local", "WaveRLS", FRUGAL, DEFAULT,
+    LOCAL_RLS, CENTRALISED_RLS, BEST_CENTRE,
 )  # fmt: skip
 _OTHER = Style("#6b6b6b", (2, 2), "*")
 _HEAD = 50  # a curve is shown from the first so many-th of the run: before that it is noise and hides the end

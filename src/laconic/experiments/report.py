@@ -23,6 +23,7 @@ from laconic.experiments.batch import PUBLISHED
 from laconic.experiments.settings import (
     BEST_CENTRE,
     BITS,
+    DEFAULT,
     EDGE_PROBABILITY,
     ENDS,
     LOCAL_RLS,
@@ -182,7 +183,7 @@ def _waves(results: Mapping[str, Any]) -> View | None:
     """Error on everyone's data and bits of waves, of ODKLA and QC-ODKLA, and of the ends of the scale."""
     rows = results.get("rows") or []
     errors, bits = mean_and_spread(rows, "global_mse"), mean_and_spread(rows, "bits")
-    shown = ("ODKLA", "QC-ODKLA", LOCAL_RLS, *WAVES, BEST_CENTRE)
+    shown = ("ODKLA", "QC-ODKLA", LOCAL_RLS, *WAVES, DEFAULT, BEST_CENTRE)
     agents = {row["set"]: row["agents"] for row in rows}
     lines = []
     for name, partition in dict.fromkeys((row["set"], row["partition"]) for row in rows):
@@ -356,7 +357,7 @@ def _further(results: Mapping[str, Any]) -> list[str]:
 def _algorithms(rows: Iterable[Row]) -> list[str]:
     """The algorithms of the rows: the paper's order, then ours, the ends of the scale, and others."""
     there = list(dict.fromkeys(row["algorithm"] for row in rows))
-    known = [name for name in (*METHODS, *WAVES, *ENDS) if name in there]
+    known = [name for name in (*METHODS, *WAVES, DEFAULT, *ENDS) if name in there]
     return known + [name for name in there if name not in known]
 
 

@@ -21,7 +21,7 @@ from laconic.experiments.methods import methods, untuned
 from laconic.experiments.pieces import Pieces
 from laconic.experiments.report import write_report, write_summary
 from laconic.experiments.runs import Row, Scope, run_set, trace_name, tuned
-from laconic.experiments.settings import BEST_CENTRE, LOCAL_RLS, METHODS, SETTINGS, WAVES, Setting
+from laconic.experiments.settings import BEST_CENTRE, DEFAULT, LOCAL_RLS, METHODS, SETTINGS, WAVES, Setting
 from laconic.experiments.streams import SCALING
 from laconic.experiments.tuning import Tuning
 from laconic.offline import coke_experiment
@@ -117,7 +117,7 @@ def _one_set(pieces: Pieces, plan: Scope, setting: Setting, results: dict[str, A
     results["rows"] += rows
     traces = {
         name: [pieces.trace(trace_name(setting, "shuffled", name, seed)) for seed in plan.seeds]
-        for name in (*tunings, *untuned(plan.algorithms), LOCAL_RLS, BEST_CENTRE)
+        for name in (*tunings, *untuned(plan.algorithms), LOCAL_RLS, BEST_CENTRE, DEFAULT)
     }
     traces = {name: runs for name, runs in traces.items() if not any(trace.diverged for trace in runs)}
     tick(f"{setting.title}: theory")

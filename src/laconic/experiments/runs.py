@@ -9,10 +9,10 @@ from functools import partial
 from typing import Any, final
 
 from laconic.engine import Diverged, simulate, sweep
-from laconic.experiments.ends import centres, local_rls, slim
+from laconic.experiments.ends import centres, default, local_rls, slim
 from laconic.experiments.methods import methods, untuned
 from laconic.experiments.pieces import Pieces
-from laconic.experiments.settings import ENDS, LOCAL_RLS, METHODS, WAVES, Setting
+from laconic.experiments.settings import DEFAULT, ENDS, LOCAL_RLS, METHODS, WAVES, Setting
 from laconic.experiments.streams import Stream, make_stream
 from laconic.experiments.tuning import Tuning, tune
 from laconic.learners import Learner
@@ -120,7 +120,7 @@ def run_set(
                 made[name] = _row(setting, partition, name, seed, traces[name], seconds, steps, stream)
         for name in learners:
             rows.append(pieces.value(names[name], keys[name], partial(made.get, name)))
-        rows += _least_squares(pieces, plan, setting, partition, seed)
+        rows += _beside(pieces, plan, setting, partition, seed)
         tick(f"{setting.title}: {partition}, seed {seed}")
     return rows
 
@@ -175,18 +175,19 @@ def _row(
     }
 
 
-def _least_squares(pieces: Pieces, plan: Scope, setting: Setting, partition: str, seed: int) -> Iterable[Row]:
-    """The ends of the scale: recursive least squares by each agent alone, and by one who is sent everything."""
-    keys = {name: plan.key(setting, partition=partition, seed=seed, what=name) for name in ENDS}
-    names = {name: trace_name(setting, partition, name, seed) for name in ENDS}
+def _beside(pieces: Pieces, plan: Scope, setting: Setting, partition: str, seed: int) -> Iterable[Row]:
+    """The default, and the ends of the scale: least squares by each agent alone, and by one who is sent everything."""
+    shown = (*ENDS, DEFAULT)
+    keys = {name: plan.key(setting, partition=partition, seed=seed, what=name) for name in shown}
+    names = {name: trace_name(setting, partition, name, seed) for name in shown}
     made: dict[str, Row] = {}
-    if not all(pieces.has(names[name], keys[name]) for name in ENDS):
+    if not all(pieces.has(names[name], keys[name]) for name in shown):
         stream = plan.stream(setting, seed, partition)
-        traces = {LOCAL_RLS: local_rls(stream), **centres(stream)}
+        traces = {LOCAL_RLS: local_rls(stream), **centres(stream), DEFAULT: default(stream, seed)}
         for name, trace in traces.items():
             pieces.keep_trace(names[name], trace)
             made[name] = _row(setting, partition, name, seed, trace, trace.seconds, {}, stream)
-    return [pieces.value(names[name], keys[name], partial(made.get, name)) for name in ENDS]
+    return [pieces.value(names[name], keys[name], partial(made.get, name)) for name in shown]
 
 
 def trace_name(setting: Setting, partition: str, name: str, seed: int) -> str:

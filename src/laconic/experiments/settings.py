@@ -17,6 +17,8 @@ WAVES = (WaveRLS.name, FRUGAL)
 #: The ends of the scale: each agent alone, a centre with the usual ridge, and one with the best ridge in hindsight.
 LOCAL_RLS, CENTRALISED_RLS, BEST_CENTRE = "Local RLS", "Centralised RLS", "Best centre"
 ENDS = (LOCAL_RLS, CENTRALISED_RLS, BEST_CENTRE)
+#: What ``laconic run`` does where nothing is said: features and learner are chosen by the first rows.
+DEFAULT = "Default"
 
 N_FREQUENCIES = 50
 REGULARIZATION = 1e-4

@@ -85,6 +85,15 @@ class Scaling:
             raise ArgumentError("X_first", "holds values too large to be scaled.")
         return cls(centre, scale, reach)
 
+    def farthest(self, X: Array) -> float:
+        """How many deviations off the farthest value of a table (n, n_inputs) is, wild ones aside."""
+        rows = np.asarray(X, dtype=np.float64)[:, self.columns]
+        apart = np.abs(rows - np.median(rows, axis=0))
+        tame = apart <= _farthest_tame(apart)
+        with np.errstate(over="ignore"):
+            sizes = np.abs(rows - self.centre[self.columns]) / self.scale[self.columns]
+        return float(np.max(sizes, where=tame, initial=0.0))
+
     @property
     def n_inputs(self) -> int:
         """How long an input is, ignored entries and all."""
@@ -124,9 +133,12 @@ class Scaling:
 def _without_wild(rows: Array, middle: Array) -> Array:
     """The rows with their wild values, column by column, at the column's middle; the same where there are none."""
     apart = np.abs(rows - middle)
-    order = np.sort(apart, axis=0)
-    farthest = np.array([column[n_tame(column) - 1] for column in order.T])
-    return np.where(apart > farthest, middle, rows)
+    return np.where(apart > _farthest_tame(apart), middle, rows)
+
+
+def _farthest_tame(apart: Array) -> Array:
+    """Of each column of distances the largest that is not wild."""
+    return np.array([column[n_tame(column) - 1] for column in np.sort(apart, axis=0).T])
 
 
 def _row(name: str, value: object) -> Array:

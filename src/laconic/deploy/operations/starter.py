@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 
 import numpy as np
@@ -37,6 +38,46 @@ checkpoint = "state"       # folder where agents save their state; without it, n
 checkpoint_every = 100     # rounds
 publish_inputs = false     # whether predictions are published with the inputs that they were made from
 
+{model}
+[limits]                   # no sample may ruin the model: what is beyond is counted, and an alert tells of it
+deviations = 20            # labels: so many of an agent's own so far are usual; inputs: ten times as many
+beyond = "clip"            # to the limits; or "drop": do not learn from such a sample; or "off"
+# label = [-40, 60]        # limits of what can be, instead of learned ones
+# inputs = [0, 1]          # of all inputs; or a pair for each
+
+[network]                  # who hears whom; there must be a way from each agent to every other
+edges = [
+{edges}
+]
+{security}
+[source]                   # of samples; {{name}} is the agent's name. An agent may have a `source` of its own
+kind = "file"              # replayed, JSON lines or CSV
+path = "data/{{name}}.csv"
+rate = 50                  # samples a second; without it, as fast as they are learned
+loop = {loop}
+inputs = {inputs}
+target = {target}
+
+# Other sources. A sample is {{"x": [0.1, 0.2], "y": 0.3}} or [0.1, 0.2, 0.3] in JSON or CBOR, or, with `inputs` and
+# `target`, an object with these names. Without a label (null) an agent predicts and does not learn.
+#
+# kind = "stdin"           # JSON lines or CSV; for `laconic agent`, not for `laconic up`
+#
+# kind = "zenoh"
+# key = "{{site}}/{{name}}/sample"
+#
+# kind = "mqtt"
+# host = "broker.local"
+# topic = "sensors/{{name}}"
+# port = 1883              # 8883 with tls
+# user = "{{name}}"
+# password_env = "MQTT_PASSWORD"   # the environment variable that holds it
+# ca = "broker-ca.pem"     # trust this authority and speak TLS; `tls = true` trusts the system's
+
+{agents}
+"""
+
+_MODEL = """\
 [model]                    # all agents draw the same random features from the seed
 kernel = "gaussian"        # or {kernels}
 n_inputs = 2
@@ -60,43 +101,6 @@ range = "adaptive"         # or [low, high]
 # With a learner other than {usual}, instead of alpha and beta, and instead of bits:
 # rate = 0.1               # messages a round, at most; or bits_per_round = 50
 # coarseness = 1.4         # messages as long as what they say: half of three bits a number, at the same error
-
-[limits]                   # no sample may ruin the model: what is beyond is counted, and an alert tells of it
-deviations = 20            # labels: so many of an agent's own so far are usual; inputs: ten times as many
-beyond = "clip"            # to the limits; or "drop": do not learn from such a sample; or "off"
-# label = [-40, 60]        # limits of what can be, instead of learned ones
-# inputs = [0, 1]          # of all inputs; or a pair for each
-
-[network]                  # who hears whom; there must be a way from each agent to every other
-edges = [
-{edges}
-]
-{security}
-[source]                   # of samples; {{name}} is the agent's name. An agent may have a `source` of its own
-kind = "file"              # replayed, JSON lines or CSV
-path = "data/{{name}}.csv"
-rate = 50                  # samples a second; without it, as fast as they are learned
-loop = true
-inputs = ["hour", "sunshine"]
-target = "warmth"
-
-# Other sources. A sample is {{"x": [0.1, 0.2], "y": 0.3}} or [0.1, 0.2, 0.3] in JSON or CBOR, or, with `inputs` and
-# `target`, an object with these names. Without a label (null) an agent predicts and does not learn.
-#
-# kind = "stdin"           # JSON lines or CSV; for `laconic agent`, not for `laconic up`
-#
-# kind = "zenoh"
-# key = "{{site}}/{{name}}/sample"
-#
-# kind = "mqtt"
-# host = "broker.local"
-# topic = "sensors/{{name}}"
-# port = 1883              # 8883 with tls
-# user = "{{name}}"
-# password_env = "MQTT_PASSWORD"   # the environment variable that holds it
-# ca = "broker-ca.pem"     # trust this authority and speak TLS; `tls = true` trusts the system's
-
-{agents}
 """
 
 _SECURITY = """
@@ -135,9 +139,22 @@ def agent_names(n_agents: int) -> tuple[str, ...]:
     return (*_ROOMS[:n_agents], *(f"room-{k}" for k in range(len(_ROOMS) + 1, n_agents + 1)))
 
 
-def settings(n_agents: int, file: str = "site.toml", secure: bool = False) -> str:
-    """The text of a settings file: agents in a ring with one chord, on this machine."""
-    names = agent_names(n_agents)
+def settings(
+    n_agents: int,
+    file: str = "site.toml",
+    secure: bool = False,
+    *,
+    names: tuple[str, ...] | None = None,
+    model: str | None = None,
+    inputs: tuple[str, ...] = ("hour", "sunshine"),
+    target: str = "warmth",
+) -> str:
+    """The text of a settings file: agents in a ring with one chord, on this machine.
+
+    ``names``, ``model`` (the tables that say what is learned), ``inputs`` and ``target`` are those of data of one's
+    own; without them it is about the warmth of rooms.
+    """
+    names = agent_names(n_agents) if names is None else names
     ring = [(names[k], names[(k + 1) % n_agents]) for k in range(n_agents if n_agents > 2 else n_agents - 1)]
     chord = [(names[0], names[n_agents // 2])] if n_agents > 3 else []
     edges = ", ".join(f'["{a}", "{b}"]' for a, b in ring + chord)
@@ -147,9 +164,13 @@ def settings(n_agents: int, file: str = "site.toml", secure: bool = False) -> st
         (_AGENT if k else _FIRST_AGENT).format(name=name, protocol=protocol, port=_FIRST_PORT + k)
         for k, name in enumerate(names)
     )
+    choices = _choices()
     return _SITE.format(
         file=file,
-        **_choices(),
+        model=(_MODEL.format(**choices) if model is None else model).rstrip() + "\n",
+        loop="true" if model is None else "false",
+        inputs=json.dumps(list(inputs)),
+        target=json.dumps(target),
         first=names[0],
         edges="\n".join(f"  {line.replace(',_', ', ')}" for line in lines),
         security=(_SECURITY if secure else _NO_SECURITY).format(file=file),

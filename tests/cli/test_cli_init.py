@@ -1,0 +1,90 @@
+"""``laconic init --data``: a site from a file of one's own has what ``defaults.choose`` chooses, and says why."""
+
+import csv
+
+import numpy as np
+import pytest
+
+import laconic as lc
+from laconic.cli import main
+from laconic.deploy.settings.site import Site
+
+
+def patients(path, n=300, kind="numbers"):
+    """Three hospitals with unequal rows: words, dates, an id, holes, and a label that is missing now and then."""
+    rng = np.random.default_rng(0)
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "hospital", "since", "ward", "age", "dose", "days"])
+        for k in range(n):
+            where = ["St. Ann", "North", "St. Ann", "South"][k % 4]
+            age, dose = rng.normal(50, 15), rng.exponential(1e4)
+            days = 200 + 30 * np.sin(age / 8) + 5 * (k % 2) + rng.normal()
+            label = {"numbers": f"{days:.3f}", "two": "long" if days > 200 else "short", "more": "abc"[k % 3]}[kind]
+            date = f"2024-{1 + k % 12:02d}-{1 + k % 28:02d}"
+            holed = "" if k % 50 == 7 else f"{age:.2f}"
+            writer.writerow([k, where, date, "AB"[k % 2], holed, f"{dose:.1f}", "" if k % 60 == 9 else label])
+    return path
+
+
+def test_a_site_from_a_file_has_the_default_and_learns(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    patients(tmp_path / "p.csv")
+    assert main(["init", "clinic", "--data", "p.csv", "--agent-column", "hospital"]) == 0
+    said = capsys.readouterr().out
+    assert (
+        "'id' only numbers the rows" in said
+        and "Learner: Personal" in said
+        and "50 frequencies over raw inputs" in said
+    )
+    site = Site.read(tmp_path / "clinic" / "site.toml")
+    assert site.names == ("North", "South", "St-Ann")
+    text = (tmp_path / "clinic" / "site.toml").read_text()
+    assert "# Learner: Personal" in text and 'kernel = "automatic"' in text
+    tables = {}
+    for name in site.names:
+        with (tmp_path / "clinic" / "data" / f"{name}.csv").open() as file:
+            rows = list(csv.reader(file))
+        assert rows[0] == ["since", "ward=B", "age", "dose", "days"]
+        tables[name] = np.array([[float(cell) if cell else np.nan for cell in row] for row in rows[1:]])
+    assert [len(table) for table in tables.values()] == [75, 75, 150]
+    assert all(np.isfinite(table[:, :-1]).all() for table in tables.values())
+    assert sum(np.isnan(table[:, -1]).sum() for table in tables.values()) == 5
+    features, learner = site.features(), site.learner()
+    X, y = (
+        np.stack([part[:75] for part in parts], axis=1)
+        for parts in zip(*((t[:, :-1], t[:, -1]) for t in tables.values()), strict=True)
+    )
+    chosen = lc.defaults.choose(X[:8], y[:8], seed=1)
+    assert type(learner) is type(chosen.learner)
+    np.testing.assert_allclose(features.scaling.scale, chosen.features.scaling.scale, rtol=1e-8)
+    np.testing.assert_allclose(features.frequencies, chosen.features.frequencies, rtol=1e-7)
+    trace = lc.simulate(learner, features, lc.Network.ring(3), X, y)
+    late = trace.predictions[50:] - y[50:]
+    assert np.nanmean(late**2) < 0.7 * np.nanvar(y[50:])
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        ("more", [], "a site learns numbers or two classes, and 'days' has 3 classes"),
+        ("two", ["--task", "numbers"], "--task numbers needs a target of numbers, and 'days' holds words"),
+        ("numbers", ["--agent-column", "hospital", "--agents", "4"], "--agents 4 contradicts --agent-column"),
+    ],
+)
+def test_what_cannot_be_a_site_is_said(tmp_path, capsys, monkeypatch, kind, options, message):
+    monkeypatch.chdir(tmp_path)
+    patients(tmp_path / "p.csv", 60, kind)
+    assert main(["init", "clinic", "--data", "p.csv", *options]) != 0
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "clinic").exists()
+
+
+def test_two_classes_are_signs_and_options_of_data_need_data(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    patients(tmp_path / "p.csv", 60, "two")
+    assert main(["init", "clinic", "--data", "p.csv"]) == 0
+    assert "'days': long is -1 and short is +1" in " ".join(capsys.readouterr().out.split())
+    assert len(Site.read(tmp_path / "clinic" / "site.toml").names) == 5
+    assert main(["init", "other", "--target", "days"]) != 0
+    assert "--target is for --data FILE" in capsys.readouterr().err
