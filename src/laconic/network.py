@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import numpy as np
 
-from laconic import _clipping, _drawing, _extras, _graphs, _late, _validate
+from laconic import _clipping, _drawing, _extras, _graphs, _late, _numbering, _validate
 from laconic._validate import Array
 from laconic._worded import ArgumentError
 
@@ -132,6 +132,11 @@ class Network:
         """Metropolis weights a_ij = 1/(1 + max(d_i, d_j)), an entry for each entry of ``neighbours``."""
         own = np.repeat(self.degrees, self.degrees)
         return 1.0 / (1.0 + np.maximum(own, self.degrees[self.neighbours]))
+
+    @cached_property
+    def numbering(self) -> Array | None:
+        """The agents in an order in which neighbours are near each other; None of a small network, or if they are."""
+        return _numbering.numbering(self.starts, self.neighbours)
 
     def metropolis_weights(self) -> Array:
         """The symmetric, doubly stochastic (n_agents, n_agents) matrix of Metropolis weights, diagonal included."""

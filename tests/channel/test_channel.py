@@ -27,8 +27,9 @@ def ranges(draw):
 
 
 @njit
-def compiled_broadcast(h, n, size, rounding, cells, low, high, broadcast):
-    coding.add_quantized_row(h, n, size, rounding, cells, low, high, broadcast, 0)
+def compiled_broadcast(h, n, size, rounding, cells, low, high, broadcast, codes):
+    coding.put_codes(h, n, size, rounding, cells, low, high, broadcast, 0, codes, 0)
+    coding.take_codes(codes, 0, n, size, rounding, cells, low, high, broadcast, 0)
 
 
 @njit
@@ -47,8 +48,9 @@ def compiled_quantize(quantizer, h):
     else:
         low, high = quantizer.range
     code = {"rise": coding.RISE, "tread": coding.TREAD}[quantizer.rounding]
-    compiled_broadcast(row[0], len(h), row.shape[1], code, quantizer.cells, low, high, broadcast)
-    assert not broadcast[0, len(h) :].any()
+    codes = np.zeros((1, 2 * row.shape[1]), dtype=np.uint8)
+    compiled_broadcast(row, len(h), row.shape[1], code, quantizer.cells, low, high, broadcast, codes)
+    assert np.array_equal(row, broadcast)  # the speaker knows what those who hear it will believe
     return broadcast[0, : len(h)]
 
 

@@ -142,7 +142,7 @@ class Quantizer:
     def _lattice(self, scale: Array | None, dtype: np.dtype[Any]) -> tuple[Array, Array, Array, Array]:
         """Lower edge, and base, shift, width such that code k stands for ``base + (k + shift) * width``.
 
-        These lines are ``rows.add_quantized_row``'s, to the bit.
+        These lines are ``coding.put_codes``'s, to the bit.
         """
         if scale is not None:
             high = np.asarray(scale).astype(dtype)[..., None]

@@ -39,6 +39,7 @@ SOURCES = (
     "sincos",
     "single",
     "steps",
+    "summing",
     "vectors",
     "voting",
     "wave_describing",

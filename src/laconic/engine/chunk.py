@@ -79,8 +79,16 @@ def snapshot(
 
     ``memory`` (n_agents, ...) is what the channel's censor remembers.
     """
+    copies = {name: array.copy() for name, array in learner.items()}
+    return make_state(round, copies, broadcast.copy(), channel, memory)
+
+
+def make_state(
+    round: int, learner: Mapping[str, Array], broadcast: Array, channel: Channel | None, memory: Array | None
+) -> State:
+    """A state of these very arrays."""
     parts = {} if channel is None or memory is None else dict(zip(channel.memory, memory.T.copy(), strict=True))
-    return State(round, {name: array.copy() for name, array in learner.items()}, broadcast.copy(), parts)
+    return State(round, learner, broadcast, parts)
 
 
 def first_memory(learner: Learner, n_agents: int, state: State | None) -> Array:
@@ -104,9 +112,18 @@ def first_memory(learner: Learner, n_agents: int, state: State | None) -> Array:
 
 
 def first_state(
-    learner: Learner, network: Network, n_features: int, dtype: np.dtype[Any], state: State | None
+    learner: Learner,
+    network: Network,
+    n_features: int,
+    dtype: np.dtype[Any],
+    state: State | None,
+    *,
+    copy: bool = True,
 ) -> State:
-    """A private copy of ``state`` in the working precision, or the learner's first state with all replicas at zero."""
+    """A private copy of ``state`` in the working precision, or the learner's first state with all replicas at zero.
+
+    Without ``copy`` the arrays are those of the state, for who copies them anyway.
+    """
     fresh = learner.init(network.n_agents, n_features)._asdict()
     if state is None:
         state = State(0, fresh, np.zeros((network.n_agents, n_features)))
@@ -123,6 +140,8 @@ def first_state(
                 f"state comes from another network or feature map: its {name} have shape {np.shape(array)}, "
                 f"expected {np.shape(fresh[name])}."
             )
+    if not copy:
+        return state
     whole = learner.precise()
     kept = {
         name: np.array(array, dtype=np.float64 if name in whole else dtype, order="C")

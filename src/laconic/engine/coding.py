@@ -1,4 +1,8 @@
-"""The channel over single rows: censor, then quantize; and the bits that travel."""
+"""The channel over single rows: censor, then quantize; and the bits that travel.
+
+A round of many agents speaks in two halves. ``encode_row`` decides and leaves a row's codes, a byte or two an entry;
+``apply_row`` adds them to the replica, when nobody reads that any more.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +10,19 @@ import math
 
 import numpy as np
 
+from laconic.channel.entropy import STEPS
 from laconic.engine.budgeting import N_REMEMBERED, admits, pays
-from laconic.engine.entropy_coding import add_codes, choose_codes, write_codes
+from laconic.engine.entropy_coding import choose_codes, write_codes
 from laconic.engine.rows import copy_row, distance_row, dot_row, subtract_row
 from laconic.engine.vectors import (
     from_bits,
     jit,
     largest_of,
     load,
+    load_bytes,
     splat,
     store,
+    store_bytes,
     to_bits,
     vector_abs,
     vector_floor,
@@ -25,6 +32,9 @@ from laconic.engine.vectors import (
 )
 
 DENSE, RISE, TREAD, ENTROPY = range(4)
+#: What a row has said in a round: nothing, its codes, or that nothing has changed.
+SILENT, SAID, SAME = range(3)
+_BYTE = 256  # more cells than this take two bytes each, the higher ones behind the lower ones of the whole row
 
 _FLOAT32_MAX = np.float64(np.finfo(np.float32).max)
 
@@ -64,21 +74,6 @@ def lattice(real, rounding, cells, low, high):
 
 
 @jit
-def add_quantized_row(innovation, n_features, size, rounding, cells, low, high, broadcast, at):
-    """theta-hat <- theta-hat + Q(h) of eq. (quantizer)."""
-    real = innovation.dtype.type
-    edge, base, shift, width = lattice(real, rounding, cells, low, high)
-    zero, last = splat(real(0.0)), splat(real(cells - 1))
-    edge, base, shift, width = splat(edge), splat(base), splat(shift), splat(width)
-    for k in range(0, size, width_of(innovation)):
-        cell = vector_floor((load(innovation, k) - edge) / width)
-        cell = vector_smaller(vector_larger(cell, zero), last)
-        store(broadcast, at + k, load(broadcast, at + k) + (base + (cell + shift) * width))
-    for k in range(n_features, size):
-        broadcast[at // size, k] = 0  # zero need not be a code word, but the padding stays zero
-
-
-@jit
 def code_row(innovation, innovation_at, size, rounding, cells, low, high, code, code_at):
     """Code <- the cells of an innovation: the first half of ``add_quantized_row``, where a message is to be sent."""
     real = innovation.dtype.type
@@ -100,6 +95,62 @@ def add_code_row(code, code_at, n_features, size, rounding, cells, low, high, br
         store(broadcast, at + k, load(broadcast, at + k) + value)
     for k in range(n_features, size):
         broadcast[at // size, k] = 0
+
+
+@jit
+def put_codes(innovation, n_features, size, rounding, cells, low, high, broadcast, at, codes, codes_at):
+    """The cells of an innovation into bytes; in its place comes theta-hat + Q(h), the replica as it will be."""
+    real = innovation.dtype.type
+    edge, base, shift, width = lattice(real, rounding, cells, low, high)
+    zero, last = splat(real(0.0)), splat(real(cells - 1))
+    edge, base, shift, width = splat(edge), splat(base), splat(shift), splat(width)
+    byte, part = splat(real(_BYTE)), splat(real(1.0 / _BYTE))
+    for k in range(0, size, width_of(innovation)):
+        cell = vector_floor((load(innovation, k) - edge) / width)
+        cell = vector_smaller(vector_larger(cell, zero), last)
+        if cells > _BYTE:
+            above = vector_floor(cell * part)
+            store_bytes(codes, codes_at + size + k, above)
+            store_bytes(codes, codes_at + k, cell - above * byte)
+        else:
+            store_bytes(codes, codes_at + k, cell)
+        store(innovation, k, load(broadcast, at + k) + (base + (cell + shift) * width))
+    for k in range(n_features, size):
+        innovation[0, k] = 0  # zero need not be a code word, but the padding stays zero
+
+
+@jit
+def take_codes(codes, codes_at, n_features, size, rounding, cells, low, high, broadcast, at):
+    """theta-hat <- theta-hat + Q(h), from the bytes that ``put_codes`` wrote."""
+    real = broadcast.dtype.type
+    _, base, shift, width = lattice(real, rounding, cells, low, high)
+    base, shift, width, byte = splat(base), splat(shift), splat(width), splat(real(_BYTE))
+    for k in range(0, size, width_of(broadcast)):
+        cell = load_bytes(codes, codes_at + k, base)
+        if cells > _BYTE:
+            cell = cell + load_bytes(codes, codes_at + size + k, base) * byte
+        store(broadcast, at + k, load(broadcast, at + k) + (base + (cell + shift) * width))
+    for k in range(n_features, size):
+        broadcast[at // size, k] = 0
+
+
+@jit
+def put_chosen(step, chosen, n_features, size, broadcast, row, innovation, codes):
+    """As ``put_codes``, for the codes from -255 to 255 of an entropy code."""
+    real = broadcast.dtype.type
+    for k in range(n_features):
+        code = chosen[k] + _BYTE
+        codes[row, k], codes[row, size + k] = code & 255, code >> 8
+        innovation[0, k] = broadcast[row, k] + real(np.float64(chosen[k]) * STEPS[step])
+
+
+@jit
+def take_chosen(step, codes, n_features, size, broadcast, row):
+    """As ``take_codes``, for those of ``put_chosen``."""
+    real = broadcast.dtype.type
+    for k in range(n_features):
+        code = np.int64(codes[row, k]) + _BYTE * np.int64(codes[row, size + k]) - _BYTE
+        broadcast[row, k] += real(np.float64(code) * STEPS[step])
 
 
 @jit
@@ -160,37 +211,61 @@ def range_row(innovation, n_features, size, low, high):
 
 
 @jit
-def transmit_row(
+def encode_row(
     weights, broadcast, at, n_features, size, threshold, purse, memory, message_bits,
-    rounding, cells, low, high, coarseness, dead_zone, innovation, chosen, written,
+    rounding, cells, low, high, coarseness, dead_zone, innovation, chosen, written, codes, scales,
 ):  # fmt: skip
-    """Send what the censor lets through.
+    """Say what the censor lets through, into the row's codes and scale; the replica stays as it is.
 
-    Returns (sent, bits, entries outside the range, squared error of the replica); ``chosen`` and ``written`` are room
-    for the codes and bytes of an entropy code.
+    Returns (SILENT, SAID or SAME; bits; entries outside the range; squared error of the replica once it is told).
+    ``chosen`` and ``written`` are room for the codes and bytes of an entropy code. A row that is not quantized leaves
+    no codes: its message is the model.
     """
     real = weights.dtype.type
+    row = at // size
     subtract_row(weights, at, broadcast, at, innovation, 0, size)
     square = dot_row(innovation, 0, innovation, 0, size)
-    norm, remembered = math.sqrt(square), at // size * N_REMEMBERED
+    norm, remembered = math.sqrt(square), row * N_REMEMBERED
     if not admits(norm, threshold, purse, memory, remembered):
-        return False, 0, 0, square
+        return SILENT, 0, 0, square
     if rounding == ENTROPY:
         if not norm < np.inf:  # the run has diverged, which its energy tells
-            return True, 0, 0, square
+            return SAME, 0, 0, square
         step, outside = choose_codes(innovation, n_features, coarseness, dead_zone, chosen)
         bits = 8 * write_codes(step, chosen, n_features, written)
         if not pays(norm, bits, purse, memory, remembered):
-            return False, 0, 0, square
-        add_codes(step, chosen, n_features, broadcast, at // size)
-        return True, bits, outside, distance_row(weights, at, broadcast, at, size)
+            return SILENT, 0, 0, square
+        scales[row] = step
+        put_chosen(step, chosen, n_features, size, broadcast, row, innovation, codes)
+        return SAID, bits, outside, distance_row(weights, at, innovation, 0, size)
     if not pays(norm, message_bits, purse, memory, remembered):
-        return False, 0, 0, square
+        return SILENT, 0, 0, square
     if rounding == DENSE:
-        copy_row(weights, at, broadcast, at, size)
-        return True, message_bits, 0, real(0)
+        return SAID, message_bits, 0, real(0)
     low, high, outside = range_row(innovation, n_features, size, low, high)
     if low == high:  # h = 0, and so is Q(h)
-        return True, message_bits, 0, square
-    add_quantized_row(innovation, n_features, size, rounding, cells, low, high, broadcast, at)
-    return True, message_bits, outside, distance_row(weights, at, broadcast, at, size)
+        return SAME, message_bits, 0, square
+    scales[row] = high
+    put_codes(innovation, n_features, size, rounding, cells, low, high, broadcast, at, codes, row * codes.shape[1])
+    return SAID, message_bits, outside, distance_row(weights, at, innovation, 0, size)
+
+
+@jit
+def apply_row(weights, broadcast, row, n_features, size, rounding, cells, low, high, codes, scales):
+    """Let the replica of a row that has SAID something know it: the second half of ``encode_row``.
+
+    Rows of ``broadcast`` behind those of ``weights`` are replicas of agents that learn elsewhere; where nothing is
+    quantized their new models have been put there already.
+    """
+    real = broadcast.dtype.type
+    at = row * size
+    if rounding == DENSE:
+        if row < weights.shape[0]:
+            copy_row(weights, at, broadcast, at, size)
+    elif rounding == ENTROPY:
+        take_chosen(int(scales[row]), codes, n_features, size, broadcast, row)
+    else:
+        if low == high:
+            high = real(scales[row])
+            low = -high
+        take_codes(codes, row * codes.shape[1], n_features, size, rounding, cells, low, high, broadcast, at)

@@ -12,12 +12,13 @@ import numpy as np
 
 from laconic._validate import Array
 from laconic.channel import Budget, Censor, Channel, EntropyQuantizer, Quantizer, longest_message
-from laconic.engine import budgeting, coding, endings, rounds, single, steps
-from laconic.engine.chunk import COLUMNS, Chunk, first_memory, first_state, snapshot
+from laconic.engine import budgeting, coding, endings, rounds, single, steps, summing
+from laconic.engine.chunk import COLUMNS, Chunk, first_memory, first_state, make_state
 from laconic.engine.lifting import Front
 from laconic.engine.support import kernel_of, supports
 from laconic.engine.vectors import VECTOR_BYTES
 from laconic.engine.voting import Panel
+from laconic.engine.workers import Call, Worker, Workers
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
 from laconic.learners.base import SPOKEN, Voting
@@ -28,6 +29,7 @@ from laconic.trace import State
 
 _BLOCK_ROWS = 128  # features computed ahead of the learner: they stay in the second-level cache
 _CACHE_LINE = 64
+_NO_ORDER = np.empty(0, dtype=np.int64)
 _ROUNDING_CODES = {"rise": coding.RISE, "tread": coding.TREAD}
 _ENDINGS = {endings.FINISHED: None, endings.BAD_INPUT: "bad input", endings.DIVERGED: "diverged"}
 
@@ -102,6 +104,11 @@ class Experts:
             np.zeros((1, n_experts)),
         )
 
+    def for_thread(self) -> Panel:
+        """The same arrays, with room of their own to work in."""
+        rooms = ("phi", "gain", "column", "margins")
+        return self.arrays._replace(**{name: getattr(self.arrays, name).copy() for name in rooms})
+
     def _places(self) -> dict[str, Array]:
         """Views, by the names of the learner's state; of matrices all tiles, of which those above are not written."""
         n, D, size, arrays = self._n_agents, self._n_features, self._size, self.arrays
@@ -143,7 +150,10 @@ def make_panel(learner: Learner, n_agents: int, n_features: int, dtype: Any) -> 
 
 @final
 class Compiled:
-    """Runs chunks of rounds, one after the other, from a first or a given state."""
+    """Runs chunks of rounds, one after the other, from a first or a given state.
+
+    Rows may be in another order than the agents, and shared out among threads: neither shows in any result.
+    """
 
     name = "compiled"
 
@@ -155,6 +165,7 @@ class Compiled:
         dtype: str = "float64",
         state: State | None = None,
         collective: bool = False,
+        threads: int = 1,
     ) -> None:
         if not supports(learner):
             raise ValueError(
@@ -163,86 +174,107 @@ class Compiled:
         self.learner, self.features, self.network = learner, features, network
         self.n_agents = network.n_agents
         self.dtype = np.dtype(dtype)
-        self._collective = collective
+        self._collective, self._threads = collective, threads
         self._plan = make_plan(learner, features, network.n_agents, self.dtype.type)
         self._frequencies = padded(features.frequencies.T, self.dtype)
         self._n_features = features.n_features
-        self._graph = rounds.Graph(
-            network.starts,
-            network.neighbours,
-            network.combination.astype(self.dtype),
-            network.degrees.astype(np.float64),
-        )
+        self._dual = self._plan.algorithm in (steps.LINEARIZED, steps.PROXIMAL)
+        # A run of collective scores is small, and every row of it needs every other.
+        self._order = _NO_ORDER if collective or network.numbering is None else network.numbering
+        self._graph = make_graph(network, self._order, self.dtype, weighted=not self._dual)
         self._rate: Schedule = kernel_of(learner).rate
         censor = learner.channel.censor if learner.channel else None
         self._censor = None if isinstance(censor, Budget) else censor
-        first = first_state(learner, network, features.n_features, self.dtype, state)
-        self._restore(first, np.ascontiguousarray(first_memory(learner, network.n_agents, state)).ravel())
-        self._scratch = self._make_scratch()
-        self._front = make_front(features, len(self._scratch.phases), self.dtype)
+        self._restore(state)
+        self._workers = Workers(self._make_scratch, self._panel, self.n_agents, threads, self._sums)
         self._no_thresholds = np.empty(0)
 
-    def _restore(self, state: State, memory: Array) -> None:
-        self.round, self._parts = state.round, tuple(state.learner)
-        n = self.n_agents
-        self._panel = make_panel(self.learner, n, self._n_features, self.dtype)
-        rows = aligned(4 * n, self._n_features, self.dtype)
-        weights, duals, broadcast, pull = (rows[k * n : (k + 1) * n] for k in range(4))
-        weights[:, : self._n_features] = state.weights
-        broadcast[:, : self._n_features] = state.broadcast
-        if "duals" in state.learner:
-            duals[:, : self._n_features] = state.learner["duals"]
-        direct = self.learner.channel is not None and self.learner.channel.lossless
-        if direct and self._panel is None and self._plan.algorithm != steps.ADAPT_THEN_COMBINE:
-            broadcast = weights
+    def _restore(self, state: State | None) -> None:
+        first = first_state(self.learner, self.network, self._n_features, self.dtype, state, copy=False)
+        memory = first_memory(self.learner, self.n_agents, state)
+        self.round, self._parts = first.round, tuple(first.learner)
+        n, d = self.n_agents, self._n_features
+        self._panel = make_panel(self.learner, n, d, self.dtype)
+        self._rows = make_rows(self._plan, n, 0, self.dtype, clips="sums" in first.learner)
+        self._rows = self._rows._replace(memory=np.ascontiguousarray(self._sorted(memory)).ravel())
+        places = {"weights": self._rows.weights, "duals": self._rows.duals, "sums": self._rows.sums}
+        for name, array in first.learner.items():
+            if name in places:
+                places[name][:, :d] = self._sorted(array)
+        self._rows.broadcast[:, :d] = self._sorted(first.broadcast)
         if self._panel is not None:
-            self._panel.restore(state.learner)
-        sums = aligned(n if "sums" in state.learner else 0, weights.shape[1], np.float64)
-        if len(sums):
-            sums[:, : self._n_features] = state.learner["sums"]
-        self._rows = rounds.Rows(weights, duals, broadcast, pull, sums, np.zeros(n, dtype=np.uint8), memory)
-        if state.round > 0 and self._panel is None:
-            rounds.listen(self._plan, self._graph, self._rows)
+            self._panel.restore({name: self._sorted(array) for name, array in first.learner.items()})
         # A model cannot predict beyond its norm, so a resumed run starts from that yardstick of divergence.
-        self.energy_before = float((weights.astype(np.float64) ** 2).sum())
-        self._largest = np.array([np.sqrt(self.energy_before)])
+        weights, peak = self._rows.weights, 0.0
+        self.energy_before = 0.0
+        if state is not None:
+            self.energy_before = float(np.einsum("ij,ij->", weights, weights, dtype=np.float64))
+            peak = float(np.abs(weights).max())
+        self._sums = make_sums(self._plan, n, self._threads, self.dtype)
+        self._sums.numbers[rounds.LARGEST] = np.sqrt(self.energy_before)
+        self._sums.numbers[rounds.SCALE] = summing.scale_of(peak, n, self.dtype.itemsize)
+
+    def _sorted(self, array: Array) -> Array:
+        """Agents' rows in the order of the kernels."""
+        return np.asarray(array)[self._order] if self._order.size else array
+
+    def _unsorted(self, rows: Array) -> Array:
+        """A copy of the kernels' rows, in the order of the agents."""
+        if not self._order.size:
+            return rows.copy()
+        array = np.empty_like(rows)
+        array[self._order] = rows
+        return array
 
     def __reduce__(self) -> Any:
-        # Aligned rows and shared ones do not survive a pickle: the copy is made anew from the state, as a resumed run.
+        # Aligned rows do not survive a pickle: the copy is made anew from the state, as a resumed run.
         parts = (self.learner, self.features, self.network, self.dtype.name, self.state(), self._collective)
-        return Compiled, parts, (self.energy_before, float(self._largest[0]))
+        return Compiled, parts, (self.energy_before, float(self._sums.numbers[rounds.LARGEST]))
 
     def __setstate__(self, kept: tuple[float, float]) -> None:
-        self.energy_before, self._largest[0] = kept
+        self.energy_before, self._sums.numbers[rounds.LARGEST] = kept
 
-    def _make_scratch(self) -> rounds.Scratch:
+    def _make_scratch(self, units: Array, tops: Array, totals: Array) -> tuple[rounds.Scratch, Front]:
         whole = max(1, _BLOCK_ROWS // self.n_agents)
         if whole > 4:
             whole -= whole % 4  # whole register tiles
         # Collective scores need a whole round of features at once.
         n_rows = whole * self.n_agents if whole > 1 or self._collective else min(_BLOCK_ROWS, self.n_agents)
+        inputs = np.empty((n_rows if self._order.size else 0, self.features.n_inputs), dtype=self.dtype)
         phases = aligned(n_rows, self.features.n_frequencies, self.dtype)
         phi = aligned(n_rows, self._n_features, self.dtype)
-        room = aligned(2, self._n_features, self.dtype)
-        chosen, written = room_for_codes(self._plan.rounding, self._n_features)
-        return rounds.Scratch(phases, phi, room[:1], room[1:], chosen, written)
+        room = aligned(3, self._n_features, self.dtype)
+        codes = room_for_codes(self._plan.rounding, self._n_features)
+        scratch = rounds.Scratch(inputs, phases, phi, room[:1], room[1:2], room[2:], *codes, units, tops, totals)
+        return scratch, make_front(self.features, n_rows, self.dtype)
 
     def state(self) -> State:
         """Copies of all that the next round needs."""
+        self._settle()
         n = self._n_features
         kept = {} if self._panel is None else self._panel.parts()
-        learner = {name: kept[name] if name in kept else getattr(self._rows, name)[:, :n] for name in self._parts}
-        memory = self._rows.memory.reshape(self.n_agents, -1)
-        return snapshot(self.round, learner, self._rows.broadcast[:, :n], self.learner.channel, memory)
+        learner = {
+            name: self._unsorted(kept[name] if name in kept else getattr(self._rows, name)[:, :n])
+            for name in self._parts
+        }
+        memory = self._unsorted(self._rows.memory.reshape(self.n_agents, -1))
+        broadcast = self._unsorted(self._rows.broadcast[:, :n])
+        return make_state(self.round, learner, broadcast, self.learner.channel, memory)
 
-    def advance(self, X: Array, y: Array, mapped: bool = False) -> Chunk:
-        """Run the rounds of ``X`` (T, N, d), or of features (T, N, 2L) if ``mapped``, with labels ``y`` (T, N)."""
-        n_rounds = len(y)
-        samples = _plain(X.reshape(n_rounds * self.n_agents, X.shape[2]), self.dtype)
-        labels = _plain(y, self.dtype)
+    def _settle(self) -> None:
+        """Let everybody hear what was said last, which would otherwise wait for the next round."""
+        if self._sums.numbers[rounds.PENDING]:
+            samples, labels = (
+                np.empty((0, self.features.n_inputs), self.dtype),
+                np.empty((0, self.n_agents), self.dtype),
+            )
+            call = self._call(samples, labels, False, self._record(0), self._scores(0))
+            self._workers.everywhere(call, rounds.HEAR, 0)
+            self._sums.numbers[rounds.PENDING] = 0.0
+
+    def _record(self, n_rounds: int) -> rounds.Columns:
         shape = (n_rounds, self.n_agents)
-        scores = (np.empty(shape), np.empty(shape)) if self._collective else None
-        record = rounds.Columns(
+        return rounds.Columns(
             np.empty(shape, dtype=self.dtype),
             np.zeros(shape, dtype=np.bool_),
             np.zeros(shape, dtype=np.int32),
@@ -251,30 +283,65 @@ class Compiled:
             np.empty(n_rounds),
             np.zeros(shape if self._plan.rounding == coding.ENTROPY else (0, self.n_agents), dtype=np.int64),
         )
-        status, row = rounds.advance(
-            self._plan,
-            self._graph,
-            self._front,
-            self._rows,
-            None if self._panel is None else self._panel.arrays,
-            self._scratch,
-            record,
-            scores,
-            samples,
-            mapped,
-            labels,
-            self._frequencies,
-            self._rates(n_rounds),
-            self._thresholds(n_rounds),
-            self._largest,
-        )
+
+    def _scores(self, n_rounds: int) -> tuple[Array, Array]:
+        shape = (n_rounds, self.n_agents if self._collective else 0)
+        return np.empty(shape), np.empty(shape)
+
+    def _call(
+        self, samples: Array, labels: Array, mapped: bool, record: rounds.Columns, scores: tuple[Array, Array]
+    ) -> Call:
+        """The kernel with all its arguments but those that differ from thread to thread and from stage to stage."""
+        n_rounds = len(labels)
+        rates, thresholds = self._rates(n_rounds), self._thresholds(n_rounds)
+
+        def call(worker: Worker, stages: int, begin: int, end: int, first: int, last: int) -> tuple[int, int]:
+            ended: tuple[int, int] = rounds.advance(
+                stages,
+                begin,
+                end,
+                first,
+                last,
+                self._plan,
+                self._graph,
+                worker.front,
+                self._rows,
+                worker.panel,
+                worker.scratch,
+                self._sums,
+                record,
+                scores,
+                samples,
+                mapped,
+                self._order,
+                labels,
+                self._frequencies,
+                rates,
+                thresholds,
+            )
+            return ended
+
+        return call
+
+    def advance(self, X: Array, y: Array, mapped: bool = False) -> Chunk:
+        """Run the rounds of ``X`` (T, N, d), or of features (T, N, 2L) if ``mapped``, with labels ``y`` (T, N)."""
+        n_rounds = len(y)
+        samples = _plain(X.reshape(n_rounds * self.n_agents, X.shape[2]), self.dtype)
+        labels = _plain(y, self.dtype)
+        record, scores = self._record(n_rounds), self._scores(n_rounds)
+        status, row = self._workers.run(self._call(samples, labels, mapped, record, scores), n_rounds, self._last)
         finished = n_rounds if status == endings.FINISHED else row // self.n_agents
         self.round += finished
-        found = zip(COLUMNS, (*record[:-1], *(scores or ())), strict=False)
+        found = zip(COLUMNS, (*record[:-1], *(scores if self._collective else ())), strict=False)
         columns = {name: column[:finished] for name, column in found}
         if self._plan.rounding == coding.ENTROPY:
             columns["message_sizes"] = record.bits[:finished]
         return Chunk(columns, finished, _ENDINGS[status], row % self.n_agents)
+
+    @property
+    def _last(self) -> bool:
+        """Whether it combines when all have spoken."""
+        return self._panel is not None or self._plan.algorithm == steps.ADAPT_THEN_COMBINE
 
     def _rates(self, n_rounds: int) -> Array:
         if isinstance(self._rate, Constant):
@@ -290,6 +357,55 @@ class Compiled:
             return self._censor.thresholds(first, n_rounds)
         # A rule of one's own, which need not understand arrays.
         return np.array([self._censor.threshold(t) for t in range(first, first + n_rounds)], dtype=np.float64)
+
+
+def make_graph(network: Network, order: Array, dtype: Any, *, weighted: bool) -> rounds.Graph:
+    """The graph of rows that are agents in this ``order``; each list of neighbours stays in the order that it has."""
+    starts, neighbours, degrees = network.starts, network.neighbours, network.degrees
+    combination = network.combination if weighted else np.empty(0)
+    if order.size:
+        rank = np.empty(len(order), dtype=np.int32)
+        rank[order] = np.arange(len(order), dtype=np.int32)
+        degrees = degrees[order]
+        moved = np.concatenate([[0], np.cumsum(degrees)])
+        entries = np.repeat(starts[order] - moved[:-1], degrees) + np.arange(len(neighbours))
+        starts, neighbours = moved, rank[neighbours[entries]]
+        combination = combination[entries] if weighted else combination
+    return rounds.Graph(starts, neighbours.astype(np.int32), combination.astype(dtype), degrees.astype(np.float64))
+
+
+def make_rows(plan: rounds.Plan, n_rows: int, n_ghosts: int, dtype: Any, *, clips: bool) -> rounds.Rows:
+    """Rows of zeros for agents that learn here, and replicas of those that learn elsewhere."""
+    d, everywhere = plan.n_features, n_rows + n_ghosts
+    dual = plan.algorithm in (steps.LINEARIZED, steps.PROXIMAL)
+    weights, broadcast = aligned(n_rows, d, dtype), aligned(everywhere, d, dtype)
+    size = weights.shape[1]
+    planes = 0 if plan.rounding == coding.DENSE else 1 + (plan.cells > 256 or plan.rounding == coding.ENTROPY)
+    return rounds.Rows(
+        weights,
+        aligned(n_rows if dual else 0, d, dtype),
+        broadcast,
+        aligned(everywhere if clips else 0, size, np.float64),
+        np.zeros(everywhere, dtype=np.uint8),
+        np.zeros((everywhere if planes else 0, planes * size), dtype=np.uint8),
+        np.zeros(everywhere if planes else 0, dtype=np.float32),
+        np.zeros(0),
+    )
+
+
+def make_sums(plan: rounds.Plan, n_rows: int, n_parts: int, dtype: Any) -> rounds.Sums:
+    """Room for the sums over agents, in as many parts as there are threads."""
+    tops = aligned(n_parts, plan.n_features, dtype)
+    size = tops.shape[1]
+    return rounds.Sums(
+        tops,
+        np.zeros((n_parts, size), dtype=np.int64),
+        aligned(1, plan.n_features, dtype),
+        np.zeros(n_rows),
+        np.zeros(n_rows),
+        np.zeros(rounds.N_NUMBERS),
+        np.zeros(rounds.N_WHOLE, dtype=np.int64),
+    )
 
 
 def make_plan(learner: Learner, features: RandomFeatures, n_agents: int, real: Any) -> rounds.Plan:
@@ -324,6 +440,7 @@ def make_plan(learner: Learner, features: RandomFeatures, n_agents: int, real: A
         make_purse(learner.channel),
         coarseness,
         dead_zone,
+        n_agents,
     )
 
 

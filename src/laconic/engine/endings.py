@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-FINISHED, BAD_INPUT, DIVERGED = range(3)
+FINISHED, BAD_INPUT, DIVERGED, AGAIN = range(4)
 
 #: A prediction this many times larger than any label seen so far can only come from a run that diverges.
 DIVERGENCE = 1e3

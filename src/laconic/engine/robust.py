@@ -14,11 +14,10 @@ from laconic.engine.vectors import jit, load, splat, store, width_of
 
 
 @jit
-def sum_up(sums, broadcast):
-    """S <- S + theta-hat, for each row."""
-    for i in range(sums.shape[0]):
-        for k in range(sums.shape[1]):
-            sums[i, k] += np.float64(broadcast[i, k])
+def sum_up(sums, broadcast, row):
+    """S <- S + theta-hat, of one row."""
+    for k in range(sums.shape[1]):
+        sums[row, k] += np.float64(broadcast[row, k])
 
 
 @jit
@@ -64,24 +63,24 @@ def weigh_row(reach, broadcast, sums, at, neighbours, start, stop, size):
 def clip_disagreement(taken, broadcast, at, neighbours, start, stop, disagreement, size):
     """G = sum_j taken_j (theta-hat_i - theta-hat_j), in the order of the neighbour list."""
     real = broadcast.dtype.type
-    clear_row(disagreement, at, size)
+    clear_row(disagreement, 0, size)
     for n in range(start, stop):
         other, factor = neighbours[n] * size, splat(real(taken[n - start]))
         for k in range(0, size, width_of(broadcast)):
             apart = load(broadcast, at + k) - load(broadcast, other + k)
-            store(disagreement, at + k, load(disagreement, at + k) + factor * apart)
+            store(disagreement, k, load(disagreement, k) + factor * apart)
 
 
 @jit
 def clip_mixture(taken, broadcast, at, neighbours, combination, start, stop, pull, size):
     """Sum of a_ij taken_j (theta-hat_j - theta-hat_i), in the order of the neighbour list."""
     real = broadcast.dtype.type
-    clear_row(pull, at, size)
+    clear_row(pull, 0, size)
     for n in range(start, stop):
         other, factor = neighbours[n] * size, splat(real(taken[n - start]) * combination[n])
         for k in range(0, size, width_of(broadcast)):
             apart = load(broadcast, other + k) - load(broadcast, at + k)
-            store(pull, at + k, load(pull, at + k) + factor * apart)
+            store(pull, k, load(pull, k) + factor * apart)
 
 
 @jit

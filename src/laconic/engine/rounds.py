@@ -1,4 +1,21 @@
-"""The compiled rounds of many agents: what the simulator calls, made of functions over single rows."""
+"""The compiled rounds of many agents: what the simulator calls, made of functions over single rows.
+
+A round is cut into stages, so that its rows can be shared out: each stage is done for a range of rows, and between two
+of them all rows must be through. A thread that is alone calls all stages of many rounds at once.
+
+    CHECK    are the inputs numbers?                                              a range of rows
+    LEARN    hear what was said last, predict, learn, decide and encode           a range of rows
+    APPLY    who has spoken moves its replica                                     a range of rows, ghosts too
+    HEAR     learners that combine last do so; duals, before a state is taken     a range of rows
+    MEAN     the mean of all models, from the sums that LEARN or HEAR has left    once
+    MEASURE  how far each model is from it                                        a range of rows
+    TOPS, UNITS, FINISH  sums over agents, and what is written down of them       once
+
+Replicas are read in LEARN and HEAR only and written in APPLY only. Hearing is put off until the next round's LEARN,
+where the row is at hand anyway; so a round goes over models, duals and replicas once, and over the replicas of those
+who have spoken a second time. Sums over agents have the same bits in any order (``summing``), everything else is one
+row's own: results do not depend on how rows are numbered or shared out.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +26,24 @@ import numpy as np
 
 from laconic.engine.budgeting import BY_ROUND, Purse
 from laconic.engine.cache import entry
-from laconic.engine.coding import DENSE, transmit_row
-from laconic.engine.endings import BAD_INPUT, DIVERGED, FINISHED
+from laconic.engine.coding import DENSE, SAID, SILENT, apply_row, encode_row
+from laconic.engine.endings import AGAIN, BAD_INPUT, DIVERGED, DIVERGENCE, FINISHED
 from laconic.engine.robust import sum_up
-from laconic.engine.rows import add_row, clear_row, distance_row, dot_row
+from laconic.engine.rows import clear_row, distance_row, dot_row
 from laconic.engine.sincos import map_block, prefetch_row
-from laconic.engine.steps import ADAPT_THEN_COMBINE, LOCAL, hear_rows, learn_rows, value_of
+from laconic.engine.steps import ADAPT_THEN_COMBINE, LINEARIZED, LOCAL, PROXIMAL, hear_row, learn_row, value_of
+from laconic.engine.summing import FOLDED, fits, fold, scale_of, tally_row, top_of, total_of
 from laconic.engine.vectors import jit
-from laconic.engine.voting import hear_expert_rows, learn_expert_rows
+from laconic.engine.voting import hear_expert_row, learn_expert_row
+
+CHECK, LEARN, APPLY, HEAR, MEAN, MEASURE, TOPS, UNITS, FINISH = (1 << k for k in range(9))
+ALL = CHECK | LEARN | APPLY | HEAR | MEAN | MEASURE | TOPS | UNITS | FINISH
+#: Instead of MEAN's sums, those of the models as they are: when LEARN's had the wrong scale.
+RESUM = 1 << 9
+
+# Numbers of a run that change from round to round.
+LARGEST, SCALE, PEAK, PENDING, ERROR_TOP, DISTANCE_TOP, N_NUMBERS = range(7)
+ERROR, DISTANCE, N_WHOLE = range(3)
 
 
 class Plan(NamedTuple):
@@ -41,6 +68,7 @@ class Plan(NamedTuple):
     purse: Purse
     coarseness: float
     dead_zone: float
+    n_agents: int
 
 
 class Graph(NamedTuple):
@@ -53,33 +81,58 @@ class Graph(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """What the agents hold, a row each, padded with zeros to whole vectors; ``pull`` is the disagreement (ADMM) or
-    the mixture (diffusion) last heard.
+    """What the agents hold, a row each, padded with zeros to whole vectors.
 
-    Where nothing is censored or spare, ``broadcast`` may be the very array ``weights``, except for the learner that
-    moves its weights after it has spoken (adapt, then combine). ``sums`` are running sums of ``broadcast`` in double
-    precision, where pulls are clipped; otherwise it has no rows. ``spoken`` says who has spoken in this round;
-    ``memory`` is what a budget remembers, three numbers an agent, or empty.
+    ``broadcast``, ``spoken``, ``codes`` and ``scales`` may have more rows than ``weights``: replicas of agents that
+    learn elsewhere, their messages, and behind that nothing. ``duals``, ``codes`` and ``sums`` have no rows where there
+    is no need of them. ``sums`` are running sums of ``broadcast`` in double precision, where pulls are clipped.
+    ``spoken`` says what each row has said in this round (``coding.SAID``); ``memory`` is what a budget remembers, three
+    numbers an agent, or empty.
     """
 
     weights: np.ndarray
     duals: np.ndarray
     broadcast: np.ndarray
-    pull: np.ndarray
     sums: np.ndarray
     spoken: np.ndarray
+    codes: np.ndarray
+    scales: np.ndarray
     memory: np.ndarray
 
 
 class Scratch(NamedTuple):
-    """Room to work in, so that nothing is allocated in a round."""
+    """Room to work in, so that nothing is allocated in a round: one for each thread.
 
+    ``units``, ``tops`` and ``totals`` are its part of the sum of all models.
+    """
+
+    inputs: np.ndarray
     phases: np.ndarray
     phi: np.ndarray
+    pull: np.ndarray
     innovation: np.ndarray
     spare: np.ndarray
     chosen: np.ndarray
     written: np.ndarray
+    units: np.ndarray
+    tops: np.ndarray
+    totals: np.ndarray
+
+
+class Sums(NamedTuple):
+    """What is summed over agents: their parts, and what comes of it.
+
+    ``tops`` and ``totals`` are those of all threads, a row each; ``errors`` and ``distances`` have an entry an agent,
+    ``numbers`` and ``whole`` are few and named above.
+    """
+
+    tops: np.ndarray
+    totals: np.ndarray
+    mean: np.ndarray
+    errors: np.ndarray
+    distances: np.ndarray
+    numbers: np.ndarray
+    whole: np.ndarray
 
 
 class Columns(NamedTuple):
@@ -95,17 +148,47 @@ class Columns(NamedTuple):
 
 
 @jit
-def spread(weights, size, mean):
-    """Distance of the agents from their mean (Frobenius), and the sum of their squared norms."""
-    n_agents = weights.shape[0]
-    clear_row(mean, 0, size)
-    share = mean.dtype.type(1.0 / n_agents)
-    for i in range(n_agents):
-        add_row(mean, 0, share, weights, i * size, size)
-    distance = 0.0
-    for i in range(n_agents):
-        distance += distance_row(weights, i * size, mean, 0, size)
-    return math.sqrt(distance), distance + n_agents * dot_row(mean, 0, mean, 0, size)
+def mean_of(sums, n_agents):
+    """The mean of all models from the sums of their multiples; False if these had the wrong scale."""
+    tops, totals, mean, _, _, numbers, _ = sums
+    peak = 0.0
+    for k in range(tops.shape[0] * tops.shape[1]):
+        peak = max(peak, np.float64(tops[k // tops.shape[1], k % tops.shape[1]]))
+    numbers[PEAK] = peak
+    if not peak < np.inf:  # the run has diverged, which its energy will tell
+        return True
+    if not fits(peak, numbers[SCALE], n_agents, mean.itemsize):
+        numbers[SCALE] = scale_of(peak, n_agents, mean.itemsize)
+        return False
+    for k in range(mean.shape[1]):
+        total = np.int64(0)
+        for part in range(totals.shape[0]):
+            total += totals[part, k]
+        mean[0, k] = total / (numbers[SCALE] * n_agents)
+    return True
+
+
+@jit
+def sum_again(weights, begin, end, scale, units, tops, totals):
+    """The multiples of some models, from the beginning."""
+    size = weights.shape[1]
+    totals[:] = 0
+    n_rows = 0
+    for i in range(begin, end):
+        tally_row(weights, i * size, size, scale, units, tops)
+        n_rows += 1
+        if n_rows == FOLDED or i + 1 == end:
+            fold(units, n_rows, totals)
+            n_rows = 0
+
+
+@jit
+def largest_label(labels, t, largest):
+    """The largest magnitude of a label so far."""
+    for i in range(labels.shape[1]):
+        if abs(labels[t, i]) > largest:
+            largest = np.float64(abs(labels[t, i]))
+    return largest
 
 
 @jit
@@ -150,137 +233,163 @@ def score_collectively(phi, phi_at, labels, t, weights, size, loss, squares, los
 
 
 @entry
-def listen(plan, graph, rows):
-    """Step 4 for everybody: what a resumed run starts from."""
-    weights, duals, broadcast, pull, sums, spoken, _ = rows
-    starts, neighbours, combination, _ = graph
-    hear_rows(
-        False, plan.algorithm, plan.rho, plan.mixing, plan.reach, plan.heeds,
-        weights, duals, broadcast, sums, spoken, starts, neighbours, combination, pull,
-    )  # fmt: skip
-
-
-@entry
 def advance(
-    plan,
-    graph,
-    front,
-    rows,
-    panel,
-    scratch,
-    record,
-    scores,
-    samples,
-    mapped,
-    labels,
-    frequencies,
-    rates,
-    thresholds,
-    largest,
-):
-    """Run the rounds of one chunk and return (status, row): how it ended, and the row t N + i where it stopped.
+    stages, begin, end, first_round, last_round,
+    plan, graph, front, rows, panel, scratch, sums, record, scores, samples, mapped, order, labels, frequencies,
+    rates, thresholds,
+):  # fmt: skip
+    """Some stages of some rounds of a chunk, for the rows from ``begin`` to ``end``; returns (status, row).
 
-    ``samples`` holds a row for each (round, agent): inputs, or their features when ``mapped``. ``thresholds`` is empty
-    when nothing is censored. ``largest`` holds the largest label so far, the yardstick of divergence. ``panel`` is
-    what experts keep, ``scores`` two (T, N) arrays for the collective squared error and loss; either may be None, and
-    then costs no compilation either.
+    The row t N + i is where it stopped, or behind the last one. ``samples`` holds a row for each (round, agent):
+    inputs, or their features when ``mapped``. ``order`` tells which agent each row is; where it is empty, they are in
+    order. ``thresholds`` is empty when nothing is censored, ``scores``, two (T, N) arrays for the collective squared
+    error and loss, when they are not wanted. ``panel`` is what experts keep; None costs no compilation either.
     """
     algorithm, loss, rho, shrink, mixing, rounding, cells, low, high, scale, n_features, _, unit, reach = plan[:14]
-    heeds, message_bits, purse = plan.heeds, plan.message_bits, plan.purse
+    heeds, message_bits, purse, n_everywhere = plan.heeds, plan.message_bits, plan.purse, plan.n_agents
     starts, neighbours, combination, degrees = graph
-    weights, duals, broadcast, pull, sums, spoken, memory = rows
-    phases, ahead, innovation, spare, chosen, written = scratch
+    weights, duals, broadcast, run_sums, spoken, codes, scales, memory = rows
+    inputs, phases, ahead, pull, innovation, spare, chosen, written, units, tops, totals = scratch
+    numbers, (squares, losses) = sums.numbers, scores
     n_rounds, n_agents = labels.shape
-    n_rows, size = n_rounds * n_agents, weights.shape[1]
+    n_rows, size, real = n_rounds * n_agents, weights.shape[1], weights.dtype.type
     direct = rounding == DENSE and thresholds.size == 0 and purse.kind == BY_ROUND
-    direct = direct and algorithm != ADAPT_THEN_COMBINE and panel is None
+    last = algorithm == ADAPT_THEN_COMBINE or panel is not None  # combines when all have spoken
+    talks = algorithm != LOCAL
+    dual = algorithm == LINEARIZED or algorithm == PROXIMAL
     phi = samples if mapped else ahead
-    first, end = 0, (n_rows if mapped else 0)
-    whole_rounds = mapped or ahead.shape[0] % n_agents == 0
+    first, done = 0, (n_rows if mapped else 0)
+    whole_rounds = mapped or (ahead.shape[0] % n_agents == 0 and order.size == 0)
     bad_row = n_rows
 
-    for t in range(n_rounds):
-        if not whole_rounds:  # no round may begin that cannot end
-            bad_row = first_bad_row(samples, t * n_agents, (t + 1) * n_agents)
-            bad_row = n_rows if bad_row == (t + 1) * n_agents else bad_row
-
-        # 1. and 2.: predict, then learn. Features are computed in blocks of rounds; a large round takes several.
-        i = 0
-        while i < n_agents:
-            row = t * n_agents + i
-            if row >= end:
-                first, end = row, min(row + ahead.shape[0], n_rows)
-                good = map_block(front, samples, first, end, frequencies, plan.n_frequencies, scale, phases, ahead, 0)
-                if good < end - first:
-                    bad_row = first + good
-            if (t + 1) * n_agents > bad_row:
+    for t in range(first_round, last_round):
+        row = t * n_agents
+        if stages & CHECK and not whole_rounds:  # no round may begin that cannot end
+            bad_row = first_bad_row(samples, row + begin, row + end)
+            if bad_row < row + end:
                 return BAD_INPUT, bad_row
-            stop, phi_at = min(n_agents, i + end - row), (row - first) * size
-            for k in range(row, row + stop - i):
-                prefetch_row(samples, k + (1 if mapped else ahead.shape[0]))
-            if scores is not None and i == 0:
-                score_collectively(phi, phi_at, labels, t, weights, size, loss, scores[0], scores[1])
-            if panel is not None:
-                i = learn_expert_rows(
-                    panel, loss, i, stop, weights, phi, phi_at, labels, t, record.predictions, largest
-                )  # fmt: skip
-            else:
-                i = learn_rows(
-                    algorithm, loss, rho, shrink, mixing, unit, rates[t], degrees, i, stop,
-                    weights, duals, pull, broadcast, phi, phi_at, labels, t, record.predictions, largest, spare,
-                )  # fmt: skip
-            if i < stop:
-                return DIVERGED, t * n_agents + i
+            bad_row = n_rows
 
-        # 3.: speak. Where nothing is lost, ``broadcast`` is ``weights``.
-        error = 0.0
-        if direct and algorithm != LOCAL:
-            for i in range(n_agents):
-                record.sent[t, i] = starts[i + 1] > starts[i]
-        elif algorithm != LOCAL:
-            threshold = thresholds[t] if thresholds.size else 0.0
-            for i in range(n_agents):
-                sent, bits, outside, square = transmit_row(
-                    weights,
-                    broadcast,
-                    i * size,
-                    n_features,
-                    size,
-                    threshold,
-                    purse,
-                    memory,
-                    message_bits,
-                    rounding,
-                    cells,
-                    low,
-                    high,
-                    plan.coarseness,
-                    plan.dead_zone,
-                    innovation,
-                    chosen,
-                    written,
-                )
-                connected = starts[i + 1] > starts[i]
-                spoken[i] = sent
-                record.sent[t, i] = sent and connected
-                record.outside[t, i] = outside if connected else 0
-                if record.bits.size:
-                    record.bits[t, i] = bits if connected else 0
-                error += square
+        limit, threshold = DIVERGENCE * numbers[LARGEST], (thresholds[t] if thresholds.size else 0.0)
+        for turn in range(2):
+            learning = turn == 0 and stages & LEARN != 0
+            hearing = (
+                (learning and talks and not last) if turn == 0 else (stages & HEAR != 0 and (last or stages != ALL))
+            )
+            tallying = hearing if last else learning
+            if tallying:
+                clear_row(tops, 0, size)
+                totals[:] = 0
+            n_tallied = 0
+            for i in range(begin, end if learning or hearing else begin):
+                at = i * size
+                # 4. and 5.: hear, and let the learner answer; of the round before, unless it combines last.
+                if hearing and panel is not None:
+                    hear_expert_row(
+                        panel, mixing, i, weights, broadcast, spoken, neighbours, combination, starts[i], starts[i + 1],
+                        pull,
+                    )  # fmt: skip
+                elif hearing:
+                    hear_row(
+                        last or numbers[PENDING] > 0.0, algorithm, rho, mixing, reach, heeds, weights, duals, broadcast,
+                        run_sums, spoken, at, neighbours, combination, starts[i], starts[i + 1], pull,
+                    )  # fmt: skip
+                if learning:
+                    row = t * n_agents + i
+                    if row >= done or row < first:  # Features come in blocks; of small networks, of many rounds.
+                        first, done = row, min(row + ahead.shape[0], n_rows if whole_rounds else row - i + end)
+                        source, start = samples, row
+                        if order.size:
+                            source, start = inputs, 0
+                            for k in range(done - row):
+                                for column in range(samples.shape[1]):
+                                    inputs[k, column] = samples[t * n_agents + order[i + k], column]
+                        good = map_block(
+                            front, source, start, start + done - row, frequencies, plan.n_frequencies, scale,
+                            phases, ahead, 0,
+                        )  # fmt: skip
+                        if good < done - row:
+                            bad_row = row + good
+                        for k in range(done, min(2 * done - row, n_rows) if order.size == 0 else done):
+                            prefetch_row(samples, k)
+                    if (t + 1) * n_agents > bad_row:
+                        return BAD_INPUT, (t * n_agents + order[bad_row % n_agents] if order.size else bad_row)
+                    who = order[i] if order.size else i
+                    label = labels[t, who]
+                    phi_at = (t * n_agents + who if mapped else row - first) * size
+                    if squares.size and i == 0:
+                        score_collectively(phi, phi_at, labels, t, weights, size, loss, squares, losses)
 
-        # 4. and 5.: hear, and let the learner answer.
-        if panel is not None:
-            hear_expert_rows(panel, mixing, weights, broadcast, spoken, starts, neighbours, combination, pull)
-        elif algorithm != LOCAL:
-            if reach > 0.0:
-                sum_up(sums, broadcast)
-            hear_rows(
-                True, algorithm, rho, mixing, reach, heeds,
-                weights, duals, broadcast, sums, spoken, starts, neighbours, combination, pull,
-            )  # fmt: skip
+                    # 1. and 2.: predict, then learn.
+                    if panel is not None:
+                        margin = learn_expert_row(panel, loss, limit, i, weights, phi, phi_at, label)
+                    else:
+                        margin = learn_row(
+                            algorithm, loss, rho, shrink, mixing, unit, rates[t], real(degrees[i]), limit,
+                            weights, duals, broadcast, at, pull, phi, phi_at, label, spare,
+                        )  # fmt: skip
+                    record.predictions[t, who] = margin
+                    if not abs(margin) <= limit:
+                        return DIVERGED, t * n_agents + who
 
-        record.broadcast_error[t] = math.sqrt(error)
-        record.consensus[t], record.energy[t] = spread(weights, size, innovation)
-        if not math.isfinite(record.energy[t]):
-            return DIVERGED, t * n_agents
+                    # 3.: speak.
+                    if direct and talks:
+                        spoken[i] = SAID
+                        record.sent[t, who] = starts[i + 1] > starts[i]
+                    elif talks:
+                        said, bits, outside, square = encode_row(
+                            weights, broadcast, at, n_features, size, threshold, purse, memory, message_bits,
+                            rounding, cells, low, high, plan.coarseness, plan.dead_zone, innovation, chosen, written,
+                            codes, scales,
+                        )  # fmt: skip
+                        connected = starts[i + 1] > starts[i]
+                        spoken[i] = said
+                        sums.errors[i] = square
+                        record.sent[t, who] = said != SILENT and connected
+                        record.outside[t, who] = outside if connected else 0
+                        if record.bits.size:
+                            record.bits[t, who] = bits if connected else 0
+                if tallying:
+                    tally_row(weights, at, size, numbers[SCALE], units, tops)
+                    n_tallied += 1
+                    if n_tallied == FOLDED or i + 1 == end:
+                        fold(units, n_tallied, totals)
+                        n_tallied = 0
+            if turn == 0 and stages & APPLY and talks:
+                for i in range(begin, end):
+                    if spoken[i] == SAID:
+                        apply_row(weights, broadcast, i, n_features, size, rounding, cells, low, high, codes, scales)
+                    if reach > 0.0:
+                        sum_up(run_sums, broadcast, i)
+
+        # What is measured of all models together.
+        misfits = stages & MEAN != 0 and not mean_of(sums, n_everywhere)
+        if misfits and stages != ALL:
+            return AGAIN, t * n_agents
+        if misfits or stages & RESUM:
+            sum_again(weights, begin, end, numbers[SCALE], units, tops, totals)
+        if misfits:
+            mean_of(sums, n_everywhere)
+        if stages & MEASURE:
+            for i in range(begin, end):
+                sums.distances[i] = distance_row(weights, i * size, sums.mean, 0, size)
+        if stages & TOPS:
+            numbers[ERROR_TOP] = top_of(sums.errors, n_agents)
+            numbers[DISTANCE_TOP] = top_of(sums.distances, n_agents)
+        if stages & UNITS:
+            sums.whole[ERROR] = total_of(sums.errors, n_agents, scale_of(numbers[ERROR_TOP], n_everywhere, 0))
+            sums.whole[DISTANCE] = total_of(sums.distances, n_agents, scale_of(numbers[DISTANCE_TOP], n_everywhere, 0))
+        if stages & FINISH:
+            error = sums.whole[ERROR] / scale_of(numbers[ERROR_TOP], n_everywhere, 0)
+            distance = sums.whole[DISTANCE] / scale_of(numbers[DISTANCE_TOP], n_everywhere, 0)
+            energy = distance + n_everywhere * dot_row(sums.mean, 0, sums.mean, 0, size)
+            if not (numbers[PEAK] < np.inf and numbers[DISTANCE_TOP] < np.inf and energy < np.inf):
+                energy = np.inf
+            record.broadcast_error[t] = math.sqrt(error)
+            record.consensus[t], record.energy[t] = math.sqrt(distance), energy
+            numbers[LARGEST] = largest_label(labels, t, numbers[LARGEST])
+            numbers[SCALE] = scale_of(numbers[PEAK], n_everywhere, sums.mean.itemsize)
+            numbers[PENDING] = 1.0 if dual else 0.0
+            if not energy < np.inf:
+                return DIVERGED, t * n_agents
     return FINISHED, n_rows

@@ -86,22 +86,31 @@ def disagree_row(broadcast, at, neighbours, start, stop, disagreement, size):
     """G = sum over neighbours of (theta-hat_i - theta-hat_j), in the order of the neighbour list."""
     width = width_of(broadcast)
     if start == stop:
-        clear_row(disagreement, at, size)
+        clear_row(disagreement, 0, size)
         return
-    subtract_row(broadcast, at, broadcast, neighbours[start] * size, disagreement, at, size)
-    n = start + 1
-    while n + 2 <= stop:  # two at a time halve the traffic; the order of the sum stays that of the list
-        first, second = neighbours[n] * size, neighbours[n + 1] * size
-        for k in range(0, size, width):
-            own = load(broadcast, at + k)
-            total = load(disagreement, at + k) + (own - load(broadcast, first + k))
-            store(disagreement, at + k, total + (own - load(broadcast, second + k)))
-        n += 2
-    if n < stop:
-        last = neighbours[n] * size
-        for k in range(0, size, width):
-            apart = load(broadcast, at + k) - load(broadcast, last + k)
-            store(disagreement, at + k, load(disagreement, at + k) + apart)
+    k = 0
+    while k + 4 * width <= size:  # four vectors at a time stay in registers from the first neighbour to the last
+        k1, k2, k3, other = k + width, k + 2 * width, k + 3 * width, neighbours[start] * size
+        o0, o1 = load(broadcast, at + k), load(broadcast, at + k1)
+        o2, o3 = load(broadcast, at + k2), load(broadcast, at + k3)
+        s0, s1 = o0 - load(broadcast, other + k), o1 - load(broadcast, other + k1)
+        s2, s3 = o2 - load(broadcast, other + k2), o3 - load(broadcast, other + k3)
+        for n in range(start + 1, stop):
+            other = neighbours[n] * size
+            s0, s1 = s0 + (o0 - load(broadcast, other + k)), s1 + (o1 - load(broadcast, other + k1))
+            s2, s3 = s2 + (o2 - load(broadcast, other + k2)), s3 + (o3 - load(broadcast, other + k3))
+        store(disagreement, k, s0)
+        store(disagreement, k1, s1)
+        store(disagreement, k2, s2)
+        store(disagreement, k3, s3)
+        k += 4 * width
+    while k < size:
+        own = load(broadcast, at + k)
+        total = own - load(broadcast, neighbours[start] * size + k)
+        for n in range(start + 1, stop):
+            total = total + (own - load(broadcast, neighbours[n] * size + k))
+        store(disagreement, k, total)
+        k += width
 
 
 @jit
@@ -109,34 +118,36 @@ def mix_row(broadcast, at, neighbours, combination, start, stop, pull, size):
     """Sum over neighbours of a_ij (theta-hat_j - theta-hat_i), in the order of the neighbour list."""
     width = width_of(broadcast)
     if start == stop:
-        clear_row(pull, at, size)
+        clear_row(pull, 0, size)
         return
-    other, share = neighbours[start] * size, splat(combination[start])
-    for k in range(0, size, width):
-        store(pull, at + k, share * (load(broadcast, other + k) - load(broadcast, at + k)))
-    n = start + 1
-    while n + 2 <= stop:  # two at a time, as above
-        first, second = neighbours[n] * size, neighbours[n + 1] * size
-        one, two = splat(combination[n]), splat(combination[n + 1])
-        for k in range(0, size, width):
-            own = load(broadcast, at + k)
-            total = load(pull, at + k) + one * (load(broadcast, first + k) - own)
-            store(pull, at + k, total + two * (load(broadcast, second + k) - own))
-        n += 2
-    if n < stop:
-        last, share = neighbours[n] * size, splat(combination[n])
-        for k in range(0, size, width):
-            apart = load(broadcast, last + k) - load(broadcast, at + k)
-            store(pull, at + k, load(pull, at + k) + share * apart)
+    k = 0
+    while k + 2 * width <= size:  # two vectors at a time, as above
+        k1, other, share = k + width, neighbours[start] * size, splat(combination[start])
+        o0, o1 = load(broadcast, at + k), load(broadcast, at + k1)
+        s0, s1 = share * (load(broadcast, other + k) - o0), share * (load(broadcast, other + k1) - o1)
+        for n in range(start + 1, stop):
+            other, share = neighbours[n] * size, splat(combination[n])
+            s0 = s0 + share * (load(broadcast, other + k) - o0)
+            s1 = s1 + share * (load(broadcast, other + k1) - o1)
+        store(pull, k, s0)
+        store(pull, k1, s1)
+        k += 2 * width
+    while k < size:
+        own = load(broadcast, at + k)
+        total = splat(combination[start]) * (load(broadcast, neighbours[start] * size + k) - own)
+        for n in range(start + 1, stop):
+            total = total + splat(combination[n]) * (load(broadcast, neighbours[n] * size + k) - own)
+        store(pull, k, total)
+        k += width
 
 
 @jit
 def mix_spoken_row(weights, broadcast, at, neighbours, combination, start, stop, spoken, pull, size):
     """Sum over neighbours that have just spoken of a_ij (theta-hat_j - theta_i), in the order of the neighbour list."""
-    clear_row(pull, at, size)
+    clear_row(pull, 0, size)
     for n in range(start, stop):
         if spoken[neighbours[n]]:
             other, share = neighbours[n] * size, splat(combination[n])
             for k in range(0, size, width_of(broadcast)):
                 apart = load(broadcast, other + k) - load(weights, at + k)
-                store(pull, at + k, load(pull, at + k) + share * apart)
+                store(pull, k, load(pull, k) + share * apart)

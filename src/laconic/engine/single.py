@@ -14,15 +14,15 @@ import numpy as np
 from laconic.engine.budgeting import N_REMEMBERED, admits, pays
 from laconic.engine.cache import entry
 from laconic.engine.coding import DENSE, add_code_row, code_row, pack_row, range_row, unpack_row
-from laconic.engine.endings import BAD_INPUT, DIVERGED, FINISHED, NORM_LIMIT
+from laconic.engine.endings import BAD_INPUT, DIVERGED, DIVERGENCE, FINISHED, NORM_LIMIT
 from laconic.engine.entropy_coding import add_codes, choose_codes, read_codes, write_codes
 from laconic.engine.lifting import lift_rows
 from laconic.engine.robust import clip_duals, sum_up, weigh_row
 from laconic.engine.rows import copy_row, dot_row, subtract_row
 from laconic.engine.sincos import project, wave
-from laconic.engine.steps import hear_rows, learn_rows
+from laconic.engine.steps import hear_row, learn_row
 from laconic.engine.vectors import jit
-from laconic.engine.voting import hear_expert_rows, learn_expert_rows
+from laconic.engine.voting import hear_expert_row, learn_expert_row
 
 OWN, DUAL, PULL, PHI, SPARE, CELLS, SAID = range(7)
 N_OWN_ROWS = 7
@@ -65,22 +65,20 @@ def learn_one(sample, label, rate, frequencies, rows, panel, phases, numbers, co
     rho, shrink, mixing = real(numbers[RHO]), real(numbers[SHRINK]), real(numbers[MIXING])
     if not map_sample(sample, frequencies, rows, phases, numbers, codes):
         return BAD_INPUT, real(np.nan)
-    weights, cells = rows[OWN : OWN + 1], rows[CELLS : CELLS + 1]
-    cells[0, 0] = label  # this row is free until the agent speaks; what is predicted takes the label's place
+    weights, label, limit = rows[OWN : OWN + 1], real(label), DIVERGENCE * numbers[LARGEST]
     if panel is not None:
-        finished = learn_expert_rows(
-            panel, codes[LOSS], 0, 1, weights, rows, PHI * size, cells, 0, cells, numbers[LARGEST : LARGEST + 1]
-        )  # fmt: skip
+        margin = learn_expert_row(panel, codes[LOSS], limit, 0, weights, rows, PHI * size, label)
     else:
-        finished = learn_rows(
+        margin = learn_row(
             codes[ALGORITHM], codes[LOSS], rho, shrink, mixing, codes[UNIT] != 0, real(rate),
-            numbers[DEGREE : DEGREE + 1], 0, 1,
-            weights, rows[DUAL : DUAL + 1], rows[PULL : PULL + 1], rows[SAID : SAID + 1], rows, PHI * size,
-            cells, 0, cells, numbers[LARGEST : LARGEST + 1], rows[SPARE : SPARE + 1],
+            real(numbers[DEGREE]), limit, weights, rows[DUAL : DUAL + 1], rows[SAID : SAID + 1], 0,
+            rows[PULL : PULL + 1], rows, PHI * size, label, rows[SPARE : SPARE + 1],
         )  # fmt: skip
-    if not finished or not math.isfinite(dot_row(weights, 0, weights, 0, size)):
-        return DIVERGED, cells[0, 0]
-    return FINISHED, cells[0, 0]
+    if not abs(margin) <= limit or not math.isfinite(dot_row(weights, 0, weights, 0, size)):
+        return DIVERGED, margin
+    if abs(label) > numbers[LARGEST]:
+        numbers[LARGEST] = abs(label)
+    return FINISHED, margin
 
 
 @jit
@@ -191,10 +189,12 @@ def listen_one(bounds, live, combination, rows, shares, sums, numbers, codes):
     real = rows.dtype.type
     size, said = rows.shape[1], rows[SAID:]
     if numbers[REACH] > 0.0:
-        sum_up(sums, said)
-    hear_rows(
+        for row in range(sums.shape[0]):
+            sum_up(sums, said, row)
+    hear_row(
         True, codes[ALGORITHM], real(numbers[RHO]), real(numbers[MIXING]), numbers[REACH], False,
-        rows[OWN : OWN + 1], rows[DUAL : DUAL + 1], said, sums, live, bounds, live, combination, rows[PULL : PULL + 1],
+        rows[OWN : OWN + 1], rows[DUAL : DUAL + 1], said, sums, live, 0, live, combination, bounds[0], bounds[1],
+        rows[PULL : PULL + 1],
     )  # fmt: skip
     add_to_shares(live, said, shares, size)
 
@@ -215,11 +215,11 @@ def listen_to_spoken(bounds, live, combination, spoken, rows, panel, shares, num
     size, said = rows.shape[1], rows[SAID:]
     own, pull, mixing = rows[OWN : OWN + 1], rows[PULL : PULL + 1], real(numbers[MIXING])
     if panel is not None:
-        hear_expert_rows(panel, mixing, own, said, spoken, bounds, live, combination, pull)
+        hear_expert_row(panel, mixing, 0, own, said, spoken, live, combination, bounds[0], bounds[1], pull)
     else:
-        hear_rows(
+        hear_row(
             True, codes[ALGORITHM], real(numbers[RHO]), mixing, 0.0, True, own, rows[DUAL : DUAL + 1], said, shares,
-            spoken, bounds, live, combination, pull,
+            spoken, 0, live, combination, bounds[0], bounds[1], pull,
         )  # fmt: skip
     add_to_shares(live, said, shares, size)
 

@@ -10,7 +10,6 @@ import math
 
 from numba import njit
 
-from laconic.engine.endings import DIVERGENCE
 from laconic.engine.robust import clip_disagreement, clip_duals, clip_mixture, weigh_row
 from laconic.engine.rows import add_row, disagree_row, dot_row, mix_row, mix_spoken_row
 from laconic.engine.vectors import jit, load, splat, store, width_of
@@ -100,19 +99,19 @@ def proximal_slope(loss, a, c, label):
 
 
 @jit
-def linearized_row(weights, duals, disagreement, at, phi, phi_at, size, slope, shrink, rho, gain):
+def linearized_row(weights, duals, at, disagreement, phi, phi_at, size, slope, shrink, rho, gain):
     """ODKLA: theta <- theta - gain [slope phi + shrink theta + rho g + gamma], gain = 1/(eta + 2 rho d)."""
     slope, shrink, rho, gain = splat(slope), splat(shrink), splat(rho), splat(gain)
     for k in range(0, size, width_of(weights)):
         theta = load(weights, at + k)
         gradient = slope * load(phi, phi_at + k) + shrink * theta
-        pull = rho * load(disagreement, at + k) + load(duals, at + k)
+        pull = rho * load(disagreement, k) + load(duals, at + k)
         store(weights, at + k, theta - gain * (gradient + pull))
 
 
 @jit
 def proximal_row(
-    weights, duals, disagreement, broadcast, at, phi, phi_at, size, square, label, loss, eta, rho, degree, shrink, v
+    weights, duals, broadcast, at, disagreement, phi, phi_at, size, square, label, loss, eta, rho, degree, shrink, v
 ):
     """DOKL: theta <- (v - s phi)/c with v = eta theta + rho (2 d theta-hat - g) - gamma; ``v`` is room to work in.
 
@@ -124,7 +123,7 @@ def proximal_row(
     curvature = eta + twice * rho + shrink
     eta, rho, twice = splat(eta), splat(rho), splat(twice)
     for k in range(0, size, width):
-        together = twice * load(broadcast, at + k) - load(disagreement, at + k)
+        together = twice * load(broadcast, at + k) - load(disagreement, k)
         store(v, k, eta * load(weights, at + k) + rho * together - load(duals, at + k))
     slope = splat(real(proximal_slope(loss, dot_row(phi, phi_at, v, 0, size) / square, curvature / square, label)))
     inverse = splat(real(1.0) / curvature)
@@ -146,7 +145,7 @@ def combine_descend_row(weights, at, mixing, pull, phi, phi_at, size, slope, shr
     """Combine, then adapt, in one pass: psi = theta + mixing * pull, theta <- psi - step [slope phi + shrink psi]."""
     mixing, slope, shrink, step = splat(mixing), splat(slope), splat(shrink), splat(step)
     for k in range(0, size, width_of(weights)):
-        psi = load(weights, at + k) + mixing * load(pull, at + k)
+        psi = load(weights, at + k) + mixing * load(pull, k)
         store(weights, at + k, psi - step * (slope * load(phi, phi_at + k) + shrink * psi))
 
 
@@ -156,96 +155,84 @@ def combine_descend_row(weights, at, mixing, pull, phi, phi_at, size, slope, shr
 
 
 @ladder
-def learn_rows(
-    algorithm, loss, rho, shrink, mixing, unit, rate, degrees, begin, stop,
-    weights, duals, pull, broadcast, phi, phi_at, labels, t, predictions, largest, spare,
+def learn_row(
+    algorithm, loss, rho, shrink, mixing, unit, rate, degree, limit,
+    weights, duals, broadcast, at, pull, phi, phi_at, label, spare,
 ):  # fmt: skip
-    """Steps 1 and 2 of round ``t`` for the agents from ``begin`` to ``stop``: predict, then learn.
+    """Steps 1 and 2 for the row that starts at ``at``: predict, then learn; returns the prediction.
 
-    The features of the first one start at ``phi_at``; ``largest`` holds the largest label so far. Returns the first
-    agent whose prediction is too far beyond that to come from a run that does not diverge, or ``stop``. Unless features
-    are of ``unit`` length, a gradient is divided by their square, if that is above 1.
+    ``pull`` has one row, what was last heard. Where the prediction is beyond ``limit`` the run diverges, and nothing is
+    learned. Unless features are of ``unit`` length, a gradient is divided by their square, if that is above 1.
     """
     real = weights.dtype.type
     size = weights.shape[1]
-    for i in range(begin, stop):
-        at, label, degree = i * size, labels[t, i], real(degrees[i])
-        margin = dot_row(weights, at, phi, phi_at, size)
-        predictions[t, i] = margin
-        if not abs(margin) <= DIVERGENCE * largest[0]:
-            return i
-        if abs(label) > largest[0]:
-            largest[0] = abs(label)
+    margin = dot_row(weights, at, phi, phi_at, size)
+    if abs(margin) <= limit:
         square = real(1.0) if unit else dot_row(phi, phi_at, phi, phi_at, size)
         ease = real(1.0) / max(real(1.0), square)
         if algorithm == LINEARIZED:
             slope = ease * real(slope_of(loss, margin, label))
             gain = real(1.0) / (rate + real(2.0) * rho * degree)
-            linearized_row(weights, duals, pull, at, phi, phi_at, size, slope, shrink, rho, gain)
+            linearized_row(weights, duals, at, pull, phi, phi_at, size, slope, shrink, rho, gain)
         elif algorithm == PROXIMAL:
             proximal_row(
-                weights, duals, pull, broadcast, at, phi, phi_at, size, square, label, loss, rate, rho, degree, shrink,
+                weights, duals, broadcast, at, pull, phi, phi_at, size, square, label, loss, rate, rho, degree, shrink,
                 spare,
             )  # fmt: skip
         elif algorithm == COMBINE_THEN_ADAPT:
-            combined = margin + mixing * dot_row(pull, at, phi, phi_at, size)
+            combined = margin + mixing * dot_row(pull, 0, phi, phi_at, size)
             slope = ease * real(slope_of(loss, combined, label))
             combine_descend_row(weights, at, mixing, pull, phi, phi_at, size, slope, shrink, rate)
         else:
             slope = ease * real(slope_of(loss, margin, label))
             descend_row(weights, at, phi, phi_at, size, slope, shrink, rate)
-        phi_at += size
-    return stop
+    return margin
 
 
 @jit
 def hear_with_care(
-    answer, algorithm, rho, mixing, reach, weights, duals, broadcast, sums, starts, neighbours, combination, pull
-):
+    answer, algorithm, rho, mixing, reach,
+    weights, duals, broadcast, sums, at, neighbours, combination, start, stop, pull,
+):  # fmt: skip
     """Steps 4 and 5 where no neighbour may pull much harder than most: see ``laconic._clipping``."""
     size = pull.shape[1]
-    for i in range(pull.shape[0]):
-        at, start, stop = i * size, starts[i], starts[i + 1]
-        taken, kept = weigh_row(reach, broadcast, sums, at, neighbours, start, stop, size)
-        if algorithm == LINEARIZED or algorithm == PROXIMAL:
-            clip_disagreement(taken, broadcast, at, neighbours, start, stop, pull, size)
-            if answer:
-                clip_duals(kept, rho, sums, at, neighbours, start, stop, duals, at, size)
-        else:
-            clip_mixture(taken, broadcast, at, neighbours, combination, start, stop, pull, size)
-            if answer and algorithm == ADAPT_THEN_COMBINE:
-                add_row(weights, at, mixing, pull, at, size)
+    taken, kept = weigh_row(reach, broadcast, sums, at, neighbours, start, stop, size)
+    if algorithm == LINEARIZED or algorithm == PROXIMAL:
+        clip_disagreement(taken, broadcast, at, neighbours, start, stop, pull, size)
+        if answer:
+            clip_duals(kept, rho, sums, at, neighbours, start, stop, duals, at, size)
+    else:
+        clip_mixture(taken, broadcast, at, neighbours, combination, start, stop, pull, size)
+        if answer and algorithm == ADAPT_THEN_COMBINE:
+            add_row(weights, at, mixing, pull, 0, size)
 
 
 @ladder
-def hear_rows(
+def hear_row(
     answer, algorithm, rho, mixing, reach, heeds,
-    weights, duals, broadcast, sums, spoken, starts, neighbours, combination, pull,
+    weights, duals, broadcast, sums, spoken, at, neighbours, combination, start, stop, pull,
 ):  # fmt: skip
-    """Steps 4 and 5: each row takes from the replicas what its learner needs, and moves its dual or its model by that.
+    """Steps 4 and 5 for the row that starts at ``at``: it takes from the replicas of its neighbours, which are those
+    from ``start`` to ``stop`` of the list, what its learner needs, and moves its dual or its model by that.
 
-    Without ``answer`` it only takes: that is where a resumed run starts from. ``sums`` are of meaning where pulls are
-    clipped, to ``reach`` times their median; they include what is heard now. If it ``heeds`` who has just ``spoken``, a
-    learner that mixes does so with them only.
+    What it takes is left in ``pull``, which has one row. Without ``answer`` it only takes: that is where a resumed run
+    starts from. ``sums`` are of meaning where pulls are clipped, to ``reach`` times their median; they include what is
+    heard now. If it ``heeds`` who has just ``spoken``, a learner that mixes does so with them only.
     """
     size = pull.shape[1]
     if reach > 0.0:
         hear_with_care(
             answer, algorithm, rho, mixing, reach,
-            weights, duals, broadcast, sums, starts, neighbours, combination, pull,
+            weights, duals, broadcast, sums, at, neighbours, combination, start, stop, pull,
         )  # fmt: skip
-        return
-    for i in range(pull.shape[0]):
-        at = i * size
-        if algorithm == LINEARIZED or algorithm == PROXIMAL:
-            disagree_row(broadcast, at, neighbours, starts[i], starts[i + 1], pull, size)
-            if answer:
-                add_row(duals, at, rho, pull, at, size)
-        elif algorithm != LOCAL:
-            start, stop = starts[i], starts[i + 1]
-            if heeds:
-                mix_spoken_row(weights, broadcast, at, neighbours, combination, start, stop, spoken, pull, size)
-            else:
-                mix_row(broadcast, at, neighbours, combination, start, stop, pull, size)
-            if answer and algorithm == ADAPT_THEN_COMBINE:
-                add_row(weights, at, mixing, pull, at, size)
+    elif algorithm == LINEARIZED or algorithm == PROXIMAL:
+        disagree_row(broadcast, at, neighbours, start, stop, pull, size)
+        if answer:
+            add_row(duals, at, rho, pull, 0, size)
+    elif algorithm != LOCAL:
+        if heeds:
+            mix_spoken_row(weights, broadcast, at, neighbours, combination, start, stop, spoken, pull, size)
+        else:
+            mix_row(broadcast, at, neighbours, combination, start, stop, pull, size)
+        if answer and algorithm == ADAPT_THEN_COMBINE:
+            add_row(weights, at, mixing, pull, 0, size)

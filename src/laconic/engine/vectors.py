@@ -139,6 +139,47 @@ def store(typing_context, array, index, value):
 
 
 @intrinsic
+def store_bytes(typing_context, array, index, value):
+    """Write a vector of whole numbers from 0 to 255 to ``array[index]`` and the bytes after it."""
+
+    def codegen(context, builder, signature, args):
+        narrow = ir.VectorType(ir.IntType(8), value.width)
+        pointer = _element(context, builder, signature.args[0], args[0], args[1], narrow)
+        builder.store(builder.fptoui(args[2], narrow), pointer, align=1)
+        return context.get_dummy_value()
+
+    return types.none(array, types.intp, value), codegen
+
+
+@intrinsic
+def load_bytes(typing_context, array, index, like):
+    """The bytes from ``array[index]`` on as a vector of the kind of ``like``."""
+
+    def codegen(context, builder, signature, args):
+        narrow = ir.VectorType(ir.IntType(8), like.width)
+        pointer = _element(context, builder, signature.args[0], args[0], args[1], narrow)
+        return builder.uitofp(builder.load(pointer, align=1), context.get_value_type(like))
+
+    return like(array, types.intp, like), codegen
+
+
+@intrinsic
+def add_bits(typing_context, total, index, value):
+    """``total[index:]`` += the bits of each lane, as whole numbers that wrap around; ``total`` has its width."""
+
+    def codegen(context, builder, signature, args):
+        whole = ir.VectorType(ir.IntType(value.dtype.bitwidth), value.width)
+        pointer = _element(context, builder, signature.args[0], args[0], args[1], whole)
+        align = value.dtype.bitwidth // 8
+        builder.store(
+            builder.add(builder.load(pointer, align=align), builder.bitcast(args[2], whole)), pointer, align=align
+        )
+        return context.get_dummy_value()
+
+    return types.none(total, types.intp, value), codegen
+
+
+@intrinsic
 def prefetch(typing_context, array, index):
     """Ask for the cache line of ``array[index]``, to be read soon; beyond the array it does nothing."""
 

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from laconic.engine.endings import DIVERGENCE
 from laconic.engine.rows import add_row, dot_row, mix_spoken_row
 from laconic.engine.steps import LOGISTIC, SQUARED, SQUARED_HINGE, ladder, slope_of, value_of
 from laconic.engine.vectors import jit, load, splat, store, vector_fma
@@ -156,31 +155,23 @@ def draw_experts(panel, agent, mixing, pull, weights):
     for k in range(n_experts):
         row = agent * n_experts + k
         for d in range(weights.shape[1]):
-            models[row, d] += mixing * pull[agent, d]
+            models[row, d] += mixing * pull[0, d]
     mix_experts(panel, agent, weights)
 
 
 @ladder
-def learn_expert_rows(panel, loss, begin, stop, weights, phi, phi_at, labels, t, predictions, largest):
-    """What ``steps.learn_rows`` does, for agents that mix experts."""
+def learn_expert_row(panel, loss, limit, agent, weights, phi, phi_at, label):
+    """What ``steps.learn_row`` does, for an agent that mixes experts."""
     size = weights.shape[1]
-    for i in range(begin, stop):
-        label, margin = labels[t, i], dot_row(weights, i * size, phi, phi_at, size)
-        predictions[t, i] = margin
-        if not abs(margin) <= DIVERGENCE * largest[0]:
-            return i
-        if abs(label) > largest[0]:
-            largest[0] = abs(label)
-        learn_experts(panel, loss, i, weights, phi, phi_at // size, label)
-        phi_at += size
-    return stop
+    margin = dot_row(weights, agent * size, phi, phi_at, size)
+    if abs(margin) <= limit:
+        learn_experts(panel, loss, agent, weights, phi, phi_at // size, label)
+    return margin
 
 
 @ladder
-def hear_expert_rows(panel, mixing, weights, broadcast, spoken, starts, neighbours, combination, pull):
-    """What ``steps.hear_rows`` does, for agents that mix experts: those are heard who have just ``spoken``."""
+def hear_expert_row(panel, mixing, agent, weights, broadcast, spoken, neighbours, combination, start, stop, pull):
+    """What ``steps.hear_row`` does, for an agent that mixes experts: those are heard who have just ``spoken``."""
     size = pull.shape[1]
-    for i in range(pull.shape[0]):
-        start, stop = starts[i], starts[i + 1]
-        mix_spoken_row(weights, broadcast, i * size, neighbours, combination, start, stop, spoken, pull, size)
-        draw_experts(panel, i, mixing, pull, weights)
+    mix_spoken_row(weights, broadcast, agent * size, neighbours, combination, start, stop, spoken, pull, size)
+    draw_experts(panel, agent, mixing, pull, weights)

@@ -1,0 +1,112 @@
+"""However rows are numbered and shared out among threads: the bits are those that they always were."""
+
+import hashlib
+
+import numpy as np
+import pytest
+
+import laconic as lc
+from laconic import _numbering
+
+LEARNERS = {
+    "odkla": lc.ODKLA(rho=0.3, eta=1.0),
+    "qc-odkla": lc.QCODKLA(rho=0.3, eta=1.0, alpha=0.5, beta=0.9, bits=3),
+    "wide": lc.ODKLA(rho=0.3, eta=1.0, channel=lc.Channel(lc.Censor(0.2, 0.9), lc.Quantizer(11))),
+    "dokl": lc.DOKL(rho=0.3, eta=1.0, channel=lc.Channel(lc.Budget(0.6, burst=2), lc.Quantizer(4, rounding="tread"))),
+    "diffusion": lc.RFFDOKL(step=0.4, channel=lc.Channel(quantizer=lc.Quantizer(5, range=(-0.6, 0.5)))),
+    "combine-last": lc.RFFDOKL(step=0.4, order="adapt-then-combine", channel=lc.Channel(lc.Censor(0.3, 0.9))),
+    "spoken": lc.RFFDOKL(
+        step=0.4,
+        order="adapt-then-combine",
+        listen="spoken",
+        channel=lc.Channel(lc.Budget(bits_per_round=70.0, burst=500), lc.EntropyQuantizer(0.4)),
+    ),
+    "robust": lc.ODKLA(rho=0.3, eta=1.0, robust="clip", channel=lc.Channel(quantizer=lc.Quantizer(3))),
+}
+FEATURES = lc.RandomFeatures.gaussian(n_inputs=2, n_frequencies=7, bandwidth=0.5, seed=3)
+
+
+def run(learner, network=None, rounds=12, **options):
+    network = network or lc.Network.small_world(140, 6, 0.2, seed=1)
+    X = np.random.default_rng(0).uniform(size=(rounds, network.n_agents, 2))
+    y = X[..., 0] * X[..., 1] - 0.25 * X[..., 1]  # nothing that a library might round in its own way
+    y[3, 5] = np.nan
+    return lc.simulate(learner, FEATURES, network, X, y, engine="compiled", **options)
+
+
+def parts(trace):
+    state = trace.state
+    kept = {**state.learner, "broadcast": state.broadcast, **state.channel}
+    columns = ("predictions", "sent", "saturated", "bits", "consensus_error", "energy", "replica_error")
+    return kept | {name: getattr(trace, name) for name in columns}
+
+
+@pytest.mark.parametrize("kind", LEARNERS)
+def test_neither_numbering_nor_threads_change_a_bit(kind):
+    plain = parts(run(LEARNERS[kind]))
+    shuffled = lc.Network.small_world(140, 6, 0.2, seed=1)
+    shuffled.numbering = np.random.default_rng(7).permutation(140)
+    for other in (run(LEARNERS[kind], shuffled), run(LEARNERS[kind], shuffled, threads=3)):
+        for name, array in parts(other).items():
+            assert np.array_equal(array, plain[name]), name
+
+
+# Of predictions, messages and states, by the engine that had a pass for every step and no numbering of its own.
+DIGESTS = {
+    ("odkla", "float64"): "a389cf9dd8c76283",
+    ("qc-odkla", "float64"): "72083250a7106daf",
+    ("wide", "float64"): "37ef5751403b0dd5",
+    ("dokl", "float64"): "f1c743eded6098c7",
+    ("diffusion", "float64"): "59d740cacb74de9e",
+    ("combine-last", "float64"): "bfcda37845a4f770",
+    ("spoken", "float64"): "ba9bc621fce1d64e",
+    ("robust", "float64"): "610547385a0fb66a",
+    ("qc-odkla", "float32"): "2d071262de609c01",
+    ("combine-last", "float32"): "4830f611be462686",
+}
+
+
+@pytest.mark.parametrize(("kind", "dtype"), DIGESTS)
+def test_the_bits_are_those_of_the_engine_before(kind, dtype):
+    assert digest(run(LEARNERS[kind], dtype=dtype)) == DIGESTS[kind, dtype]
+
+
+def digest(trace):
+    found = hashlib.blake2b(digest_size=8)
+    for name, array in sorted(parts(trace).items()):
+        if name not in ("consensus_error", "energy", "replica_error"):  # sums over agents, now in no order
+            found.update(np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()
+
+
+def test_a_run_in_another_order_goes_on_from_its_state():
+    network = lc.Network.ring(40)
+    whole = run(LEARNERS["qc-odkla"], network)
+    X = np.random.default_rng(0).uniform(size=(12, 40, 2))
+    y = X[..., 0] * X[..., 1] - 0.25 * X[..., 1]
+    y[3, 5] = np.nan
+    half = lc.simulate(LEARNERS["qc-odkla"], FEATURES, network, X[:5], y[:5])
+    network.numbering = np.arange(40)[::-1].copy()
+    rest = lc.simulate(LEARNERS["qc-odkla"], FEATURES, network, X[5:], y[5:], state=half.state, threads=2)
+    assert np.array_equal(rest.predictions, whole.predictions[5:])
+    assert np.array_equal(rest.energy, whole.energy[5:])
+    assert np.array_equal(rest.state.duals, whole.state.duals)
+
+
+@pytest.mark.parametrize("by", ["by_parts", "by_walking"])
+def test_a_numbering_brings_neighbours_together(by):
+    if by == "by_parts":
+        pytest.importorskip("pymetis")
+    network = lc.Network.geometric(6000, 0.03, connect=True)
+    assert _numbering.locality(network.starts, network.neighbours) < 0.3
+    order = getattr(_numbering, by)(network.starts, network.neighbours)
+    assert np.array_equal(np.sort(order), np.arange(6000))
+    rank = np.argsort(order)
+    moved = lc.Network(6000, rank[network.edges])
+    assert _numbering.locality(moved.starts, moved.neighbours) > 0.7
+    assert moved.numbering is None or by == "by_parts"
+
+
+def test_what_is_small_or_near_already_keeps_its_numbers():
+    assert lc.Network.random(50, p=0.2).numbering is None
+    assert lc.Network.ring(5000).numbering is None
