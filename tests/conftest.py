@@ -105,6 +105,14 @@ def browser():
         chromium.close()
 
 
+def serious(tab):
+    """What axe-core finds of serious and critical faults."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+    found = axe.Axe().run(tab).response["violations"]
+    bad = [one for one in found if one["impact"] in ("serious", "critical")]
+    return [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in bad]
+
+
 @pytest.fixture(scope="session")
 def compiled():
     """Kernels are compiled and kept before the first test: see ``pytest_collection_finish``."""

@@ -1,4 +1,4 @@
-"""Takes the pictures of pages: the demonstration, and the dashboard of a run of QC-ODKLA on the same landscape.
+"""Takes the pictures of pages: the demonstration, and the live page of runs on the same landscape.
 
 python docs/images/pages.py     # needs chromium and playwright
 """
@@ -11,11 +11,10 @@ import threading
 import time
 from pathlib import Path
 
-import numpy as np
 from playwright.sync_api import Browser, sync_playwright
 
 import laconic as lc
-from laconic.dashboard import Board, Gate, make_app
+from laconic.dashboard import Board, Gate, Lane, Play, make_app
 from laconic.dashboard.serving import listen_on, server_of
 from laconic.demo import landscape, render, show
 
@@ -30,7 +29,10 @@ def main() -> None:
     with sync_playwright() as tool, tempfile.TemporaryDirectory() as folder:
         browser = tool.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         take_demo(browser, Path(folder) / "demo.html")
-        take_dashboard(browser)
+        quiet = lc.QCODKLA(0.5, 1.0, alpha=0.3, beta=0.9995, bits=3)
+        take_dashboard(browser, "dashboard.png", "dark", "home", quiet, moments=tuple(range(5, 1001, 5)))
+        title = "ten agents, one landscape"
+        take_dashboard(browser, "live.png", "light", title, lc.WaveRLS(), quiet, moments=tuple(range(1, 123)))
         browser.close()
 
 
@@ -46,43 +48,34 @@ def take_demo(browser: Browser, page: Path) -> None:
     tab.close()
 
 
-def take_dashboard(browser: Browser) -> None:
-    """The end of a run, as agents would have told it."""
-    X, y = landscape.measure(1000, seed=0)
+def take_dashboard(
+    browser: Browser, picture: str, scheme: str, title: str, *learners: lc.Learner, moments: tuple[int, ...]
+) -> None:
+    """A run, as its page shows it; who is there already sees the last rounds light up."""
+    X, y = landscape.measure(moments[-1], seed=0)
     features = lc.RandomFeatures.gaussian(2, 50, 0.2, seed=0)
     network = landscape.neighbourhood()
-    trace = lc.simulate(lc.QCODKLA(0.5, 1.0, alpha=0.3, beta=0.9995, bits=3), features, network, X, y)
-    board = Board(NAMES)
-    server = server_of(make_app("home", board, network, Gate()))
+    plays = [Play(Board(NAMES), learner, features, network, X, y) for learner in learners]
+    lanes = [Lane(one.name, one.board, one.tree) for one in plays]
+    server = server_of(make_app(title, lanes, network, Gate(), n_rounds=moments[-1] if len(lanes) > 1 else None))
     with listen_on("127.0.0.1", 0) as listener:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
-        started = time.time() - len(y) / 10
-        for t in range(len(y)):
-            tell(board, trace, t, started + t / 10)
-            if t == len(y) - 2:  # who is there already sees the last round light up
-                tab = browser.new_page(viewport={"width": 1300, "height": 960}, color_scheme="dark")
-                tab.goto(f"http://127.0.0.1:{listener.getsockname()[1]}/")
-                tab.locator("#network").press("ArrowRight")
+        tab = browser.new_page(viewport={"width": 1440, "height": 1120}, color_scheme=scheme)
+        tab.goto(f"http://127.0.0.1:{listener.getsockname()[1]}/")
+        tab.locator("#agents").select_option(NAMES[0])
+        last = time.time()
+        for k, stop in enumerate(moments):
+            if k == len(moments) - 1:
                 tab.wait_for_timeout(1500)
-        tab.wait_for_timeout(500)
-        tab.screenshot(path=HERE / "dashboard.png", full_page=True)
+            for one in plays:
+                one.advance(stop, last + k / 10)
+                one.board.look(last + k / 10)
+        tab.wait_for_timeout(350)
+        tab.screenshot(path=HERE / picture)
         tab.close()
         server.should_exit = True
         thread.join()
-
-
-def tell(board: Board, trace: lc.Trace, t: int, now: float) -> None:
-    """What all agents say of a round; errors over the last hundred samples, as agents count them."""
-    errors = trace.squared_errors()[max(0, t - 99) : t + 1].mean(axis=0)
-    sends, bits = trace.sent[: t + 1].sum(axis=0), trace.bits[: t + 1].sum(axis=0)
-    for k, name in enumerate(board.names):
-        said = {"round": t + 1, "mean_square_error": float(errors[k]), "bits": int(bits[k]), "sends": int(sends[k])}
-        board.status(name, said | {"censored": t + 1 - int(sends[k])}, now)
-        guess, label = float(trace.predictions[t, k]), float(np.asarray(trace.labels)[t, k])
-        board.prediction(name, {"round": t + 1, "prediction": guess, "label": label}, now)
-    if t % 10 == 0:
-        board.look(now)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 import pytest
-from conftest import make_stream
+from conftest import make_stream, serious
 from test_serving import WAIT, opened
 
 import laconic as lc
@@ -98,14 +98,6 @@ def test_the_first_rounds_pass_slowly():
     rounds = [at(share, 1000) for share in np.linspace(0, 1, 50)]
     steps = np.diff(rounds)
     assert rounds[0] == 0 and rounds[-1] == 1000 and steps[0] < 3 and (np.diff(steps) >= -1).all()
-
-
-def serious(tab):
-    """What axe-core finds of serious and critical faults."""
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
-    found = axe.Axe().run(tab).response["violations"]
-    bad = [one for one in found if one["impact"] in ("serious", "critical")]
-    return [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in bad]
 
 
 @pytest.mark.browser

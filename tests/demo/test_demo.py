@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from conftest import serious
 
 import laconic as lc
 from laconic.demo import landscape, render, show
@@ -154,4 +155,5 @@ def test_a_browser_shows_it(outcome, page, browser, tmp_path, width, scheme):
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     assert tab.locator("#chart polyline").count() == 7 and tab.locator("table tbody tr").count() == 9
     assert wrong == [] and asked == [path.as_uri()]
+    assert serious(tab) == []
     context.close()

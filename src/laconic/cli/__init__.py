@@ -12,6 +12,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 from laconic import _extras
 from laconic._version import __version__
@@ -34,7 +35,7 @@ from laconic.cli import (
     tune,
 )
 from laconic.cli.options import Parser, describe
-from laconic.cli.words import note, sentence
+from laconic.cli.words import hushed, note, sentence
 from laconic.engine import Diverged
 
 _ABOUT = """
@@ -77,8 +78,10 @@ def _main(argv: Sequence[str] | None) -> int:
         arguments = parser.parse_args(argv)
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else 2
+    hush = getattr(arguments, "hush", False)
     try:
-        return int(arguments.command(arguments))
+        with hushed(not getattr(arguments, "json", False)) if hush else nullcontext():
+            return int(arguments.command(arguments))
     except Diverged as error:
         print(f"laconic: {sentence(error)}", file=sys.stderr)
         return 1

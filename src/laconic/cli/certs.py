@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from laconic.cli.options import Commands, describe, whole
+from laconic.cli.options import Commands, add_quiet, describe, whole
 from laconic.cli.words import paragraph, table
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ def add(commands: Commands) -> None:
     parser.add_argument("--force", action="store_true", help="replace what is there")
     parser.add_argument("--authority", action="store_true", help="renew: by a new authority")
     parser.add_argument("--retire", action="store_true", help="renew: trust no authority but the newest, and no more")
+    parser.add_argument("--json", action="store_true", help="check: tell what was found as JSON")
+    add_quiet(parser)
     parser.set_defaults(command=certs)
 
 
@@ -67,7 +70,7 @@ def certs(arguments: argparse.Namespace) -> int:
     _check(arguments, action, words[1:])
     site, names = Site.read(Path(words[0]).expanduser()), tuple(dict.fromkeys(words[1:]))
     if action == "check":
-        return _look(site, names)
+        return _look(site, names, arguments.json)
     if action == "renew":
         from laconic.deploy.operations.renewal import renew_certificates, retire_authorities
 
@@ -88,6 +91,8 @@ def certs(arguments: argparse.Namespace) -> int:
 def _check(arguments: argparse.Namespace, action: str | None, names: list[str]) -> None:
     if action != "renew" and (arguments.authority or arguments.retire):
         raise ValueError(f"{'--authority' if arguments.authority else '--retire'} is for `laconic certs renew`.")
+    if arguments.json and action != "check":
+        raise ValueError("--json is for `laconic certs check`.")
     if arguments.retire and (names or arguments.authority):
         raise ValueError("--retire must stand alone: it makes no certificates.")
     if action is not None and (arguments.only or arguments.force):
@@ -114,10 +119,24 @@ def _revoke(site: Site, names: tuple[str, ...]) -> None:
     )
 
 
-def _look(site: Site, names: tuple[str, ...]) -> int:
+def _look(site: Site, names: tuple[str, ...], as_json: bool) -> int:
     from laconic.deploy.operations.renewal import check_certificates
 
     findings = check_certificates(site, names)
+    if as_json:
+        told = [
+            {
+                "name": found.name,
+                "path": str(found.path),
+                "serial": found.serial,
+                "ends": None if found.ends is None else found.ends.isoformat(),
+                "state": found.state,
+                "good": found.good,
+            }
+            for found in findings
+        ]
+        print(json.dumps(told))
+        return 0 if all(found.good for found in findings) else 1
     rows = []
     for found in findings:
         until = "-" if found.ends is None else f"{found.ends:%Y-%m-%d}"

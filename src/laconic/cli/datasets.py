@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from laconic.cli.options import Commands, add_data_dir, add_file_options, add_protocol, describe
 from laconic.cli.screens import print_table
@@ -33,6 +34,7 @@ def add(commands: Commands) -> None:
     what = "Every known set: its size, its target, and whether its file is at hand."
     part = parts.add_parser("list", help="all known sets", **describe(what, "example:\n  laconic data list"))
     add_data_dir(part)
+    part.add_argument("--json", action="store_true", help="the same as JSON")
     part.set_defaults(command=show_list)
     what = "What a set or a file of your own holds: rows, inputs, target, source."
     example = "examples:\n  laconic data info energy\n  laconic data info my.csv --target price"
@@ -41,6 +43,7 @@ def add(commands: Commands) -> None:
     add_file_options(part)
     add_protocol(part)
     add_data_dir(part)
+    part.add_argument("--json", action="store_true", help="the same as JSON")
     part.set_defaults(command=show_info)
     what = "Download the raw file of a set, unless it is at hand."
     example = "example:\n  laconic data fetch air-quality --data-dir raw"
@@ -56,6 +59,9 @@ def show_list(arguments: argparse.Namespace) -> int:
     from laconic.data import files
 
     folder = files.folder(arguments.data_dir)
+    if arguments.json:
+        print(json.dumps([_told(data.info(name), arguments.data_dir) for name in data.names()]))
+        return 0
     rows = [["NAME", "ROWS", "INPUTS", "TARGET", "FILE"]]
     for name in data.names():
         entry = data.info(name)
@@ -78,9 +84,12 @@ def show_info(arguments: argparse.Namespace) -> int:
         dataset = data.load(
             arguments.name, data_dir=arguments.data_dir, target=arguments.target, missing=arguments.missing or "refuse"
         )
-        print(facts(_contents(dataset)))
+        print(json.dumps(dict(_contents(dataset))) if arguments.json else facts(_contents(dataset)))
         return 0
     entry = data.info(arguments.name)
+    if arguments.json:
+        print(json.dumps(_told(entry, arguments.data_dir)))
+        return 0
     path = files.find(entry.files, arguments.data_dir, prefer=entry.name) if entry.files else None
     print(f"{entry.title} ({entry.name})\n\n{paragraph(entry.description)}\n")
     if path is None and entry.files:
@@ -121,6 +130,16 @@ def _contents(dataset: Dataset) -> list[tuple[str, str]]:
     names = ", ".join(dataset.names if len(dataset.names) <= 30 else (*dataset.names[:12], "...", dataset.names[-1]))
     rows = count(len(dataset)) + (f" (protocol {dataset.protocol!r})" if dataset.protocol else "")
     return [("rows", rows), ("inputs", f"{dataset.n_inputs}: {names}"), ("target", target)]
+
+
+def _told(entry: Entry, data_dir: str | None) -> dict[str, Any]:
+    """A set for programs; ``file`` is null where it is not at hand."""
+    from laconic.data import files
+
+    path = files.find(entry.files, data_dir, prefer=entry.name) if entry.files else None
+    names = ("name", "title", "description", "target", "n_inputs", "paper_rows", "url", "citation")
+    about = {name: getattr(entry, name) for name in names}
+    return {**about, "drawn": not entry.files, "file": None if path is None else str(path)}
 
 
 def _where(entry: Entry, folder: Path, data_dir: str | None) -> str:

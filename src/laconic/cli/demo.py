@@ -69,7 +69,10 @@ def _live(arguments: argparse.Namespace) -> AbstractContextManager[None]:
     known = {name: learner for name, (learner, _) in learners(arguments.rounds).items()}
     beside = None
     if arguments.beside != "nobody":
-        beside = known[one_of(*known)(arguments.beside or _BESIDE)]
+        try:
+            beside = known[one_of(*known)(arguments.beside or _BESIDE)]
+        except argparse.ArgumentTypeError as error:
+            raise ValueError(f"--beside {error}") from None
     X, y = landscape.measure(arguments.rounds, arguments.seed)
     stream = Stream(X, y, shared_features(arguments.seed), landscape.neighbourhood())
     return played(arguments, "ten agents, one landscape", known[_FIRST], beside, stream)

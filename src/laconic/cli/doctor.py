@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import time
@@ -26,6 +27,7 @@ def add(commands: Commands) -> None:
     for name, options in listed.items():  # two names for one thing; without a help text a name is not listed
         parser = commands.add_parser(name, **options, **describe(_ABOUT, _EXAMPLES))
         add_data_dir(parser)
+        parser.add_argument("--json", action="store_true", help="the same as JSON")
         parser.set_defaults(command=run)
 
 
@@ -36,17 +38,17 @@ def run(arguments: argparse.Namespace) -> int:
 
     system = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, {os.cpu_count()} cores"
     works, engine = _engine()
-    print(
-        facts(
-            [
-                ("laconic", f"{__version__} on {system}"),
-                ("with", ", ".join(f"{name} {_version(name) or '(not installed)'}" for name in _NEEDED)),
-                ("extras", ", ".join(f"{name} {_version(name) or '(not installed)'}" for name in _OPTIONAL)),
-                *_data(arguments.data_dir),
-                ("engine", engine),
-            ]
-        )
-    )
+    known = [*_data(arguments.data_dir), ("engine", engine)]
+    if arguments.json:
+        packages = {name: _version(name) or None for name in (*_NEEDED, *_OPTIONAL)}
+        about = {"laconic": __version__, "system": system, "packages": packages, **dict(known), "works": works}
+        print(json.dumps(about))
+        return 0 if works else 1
+    versions = [
+        (title, ", ".join(f"{name} {_version(name) or '(not installed)'}" for name in names))
+        for title, names in (("with", _NEEDED), ("extras", _OPTIONAL))
+    ]
+    print(facts([("laconic", f"{__version__} on {system}"), *versions, *known]))
     return 0 if works else 1
 
 

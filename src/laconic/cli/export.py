@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laconic._files import written_whole
-from laconic.cli.options import Commands, describe, number
+from laconic.cli.options import Commands, add_quiet, describe, number
 from laconic.cli.words import note, paragraph
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument("--timeout", type=number, default=5.0, metavar="SEC", help="to wait for a running agent (5)")
     parser.add_argument("--json", action="store_true", help="tell what was written as JSON")
+    add_quiet(parser)
     parser.set_defaults(command=export)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import logging
 import os
 import sys
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from laconic.cli.options import Commands, describe, whole
+from laconic.cli.options import Commands, add_quiet, describe, whole
 
 if TYPE_CHECKING:
     from laconic.testing.faults import Schedule
@@ -61,6 +62,8 @@ def add(commands: Commands) -> None:
     parser.add_argument("--wide", action="store_true", help="rare learners, single precision; faults that meet")
     parser.add_argument("--jobs", type=whole, metavar="N", help="processes (default: one for each core)")
     parser.add_argument("--no-progress", action="store_true", help="no progress bar")
+    parser.add_argument("--json", action="store_true", help="tell the outcome as JSON, in the last line")
+    add_quiet(parser)
     parser.set_defaults(command=run)
 
 
@@ -101,22 +104,25 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.seed is not None:
         if arguments.seed < 0:
             raise ValueError(f"--seed must not be negative, got {arguments.seed}.")
-        return _one(arguments.seed, drawn)
+        return _one(arguments.seed, drawn, arguments.json)
     if arguments.seeds < 1 or arguments.first < 0:
         raise ValueError("--seeds must be at least 1, and --first not negative.")
     jobs = os.cpu_count() or 1 if arguments.jobs is None else arguments.jobs
     if jobs < 1:
         raise ValueError(f"--jobs must be at least 1, got {jobs}.")
     seeds = range(arguments.first, arguments.first + arguments.seeds)
-    return _many(seeds, drawn, jobs, not arguments.no_progress)
+    return _many(seeds, drawn, jobs, not (arguments.no_progress or arguments.hush), arguments.json)
 
 
-def _one(seed: int, drawn: Drawn) -> int:
+def _one(seed: int, drawn: Drawn, as_json: bool = False) -> int:
     from laconic.testing.faults import check, draw_schedule
 
     schedule = draw_schedule(seed, *drawn)
-    print(schedule)
     violations = check(schedule)
+    if as_json:
+        print(json.dumps({"schedule": str(schedule), "violated": {seed: violations} if violations else {}}))
+        return 1 if violations else 0
+    print(schedule)
     if not violations:
         print("all is well afterwards.")
         return 0
@@ -124,10 +130,10 @@ def _one(seed: int, drawn: Drawn) -> int:
     return 1
 
 
-def _many(seeds: range, drawn: Drawn, jobs: int, progress: bool) -> int:
+def _many(seeds: range, drawn: Drawn, jobs: int, progress: bool, as_json: bool = False) -> int:
     from tqdm import tqdm
 
-    start, violated = time.perf_counter(), 0
+    start, violated = time.perf_counter(), dict[int, list[str]]()
     shown = tqdm(
         _results(seeds, drawn, jobs),
         total=len(seeds),
@@ -137,14 +143,19 @@ def _many(seeds: range, drawn: Drawn, jobs: int, progress: bool) -> int:
     )
     for seed, violations in shown:
         if violations:
-            violated += 1
+            violated[seed] = violations
+            if as_json:
+                continue
             shown.clear()
             from laconic.testing.faults import draw_schedule
 
             _explain(draw_schedule(seed, *drawn), drawn, violations)
     seconds = time.perf_counter() - start
+    if as_json:
+        print(json.dumps({"first": seeds[0], "schedules": len(seeds), "seconds": seconds, "violated": violated}))
+        return 1 if violated else 0
     what = f"{len(seeds)} schedules (seeds {seeds[0]} to {seeds[-1]}) in {seconds:.0f} s"
-    print(f"{what}: {violated} violated something." if violated else f"{what}: all is well after each.")
+    print(f"{what}: {len(violated)} violated something." if violated else f"{what}: all is well after each.")
     return 1 if violated else 0
 
 

@@ -165,6 +165,11 @@ def _complaint(known: list[str], got: str) -> str:
     return f"must be one of {', '.join(known)}; got {got!r}{hint}"
 
 
+def add_quiet(parser: Any) -> None:
+    """Add ``--quiet`` for all who have nothing of their own to say of it: the command line sees to it."""
+    parser.add_argument("--quiet", dest="hush", action="store_true", help="print nothing but errors")
+
+
 def add_data_dir(parser: Any) -> None:
     """Add ``--data-dir``, the folder of raw data files."""
     parser.add_argument(

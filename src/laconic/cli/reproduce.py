@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from laconic.cli.options import Commands, add_data_dir, describe, one_of, some_of, whole
+from laconic.cli.options import Commands, add_data_dir, add_quiet, describe, one_of, some_of, whole
 from laconic.experiments.settings import METHODS, SETTINGS, WAVES
 from laconic.learners import normalise
 
@@ -64,6 +64,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("--first-seed", type=whole, default=0, metavar="S", help="from this one on (0)")
     parser.add_argument("--quick", action="store_true", help="a look in a minute: fewer rows, two seeds")
     parser.add_argument("--no-progress", action="store_true", help="no progress bar")
+    add_quiet(parser)
     parser.set_defaults(command=run)
 
 
@@ -83,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
         seeds=arguments.seeds,
         first_seed=arguments.first_seed,
         quick=arguments.quick,
-        progress=not arguments.no_progress,
+        progress=not (arguments.no_progress or arguments.hush),
     )
     seconds = results["about"]["seconds"]
     print(f"{summary(results['rows'])}\n\n{apart(results['rows'])}".rstrip())

@@ -133,7 +133,7 @@ class Result:
             rows.append(["the larger class", number(numbers["error_rate_of_the_larger_class"]), "", "", "", ""])
         else:
             rows.append(["the mean of all labels", number(numbers["mse_of_the_mean"]), "", "", "", ""])
-        return table(rows, "<>>>>>")
+        return table(rows, "<>>>>>", best=1)
 
     def _line(self, name: str, trace: Trace) -> list[str]:
         if trace.diverged:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from laconic import learners, losses
 from laconic.cli.learners import parameter
 from laconic.cli.live import add_live_options, check, played
-from laconic.cli.options import Commands, add_stream_options, describe, in_words, number, one_of, span, whole
+from laconic.cli.options import Commands, add_quiet, add_stream_options, describe, in_words, number, one_of, span, whole
 from laconic.defaults import BUDGETS, TASKS
 from laconic.learners import QCODKLA, Learner, Speech
 
@@ -126,6 +126,7 @@ def add(commands: Commands) -> None:
     group = parser.add_argument_group("output")
     group.add_argument("--seed", type=whole, default=0, metavar="S", help="decides shuffle, frequencies and graph (0)")
     group.add_argument("--json", action="store_true", help="print the result as one JSON object")
+    add_quiet(group)
     group.add_argument("--out", metavar="DIR", help="leave trace, model, pictures and run.json there")
     group.add_argument("--progress", action="store_true", help="show a progress bar")
     add_live_options(parser)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ def print_table(
     ODKLA     0.015
     WaveRLS  0.011*
     """
-    if sys.stdout.isatty():
+    if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
         _print_rich(header, rows, align, marked)
         return
     cells = [[cell + "*" * ((k, j) in marked) for j, cell in enumerate(row)] for k, row in enumerate(rows)]
@@ -51,7 +52,7 @@ def _print_rich(
 @contextmanager
 def working(what: str, show: bool = True) -> Iterator[Callable[[str], Any]]:
     """A function that is told what is being worked on, and shows it while that lasts; only to a person."""
-    if not (show and sys.stderr.isatty()):
+    if not (show and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"):
         yield lambda now: None
         return
     from rich.console import Console

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from laconic.cli.options import Commands, describe, one_of, whole
+from laconic.cli.options import Commands, add_quiet, describe, one_of, whole
 from laconic.cli.words import paragraph, plural
 from laconic.defaults import TASKS
 
@@ -40,6 +40,7 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument("--secure", action="store_true", help="with mutual TLS, and certificates for it")
     parser.add_argument("--force", action="store_true", help="overwrite settings and data that are there")
+    add_quiet(parser)
     parser.set_defaults(command=init)
 
 

@@ -232,7 +232,11 @@ def _screen(read: OpenTable, rounds: Rounds, run: Untuned, found: dict[str, Any]
         "Every prediction was made before its label was seen; the first round, in which nobody knows anything, is not "
         "scored.",
     ]
-    parts = facts(about), table(lines, "<" + ">" * (len(head) - 1)), "\n".join(paragraph(line) for line in ending)
+    parts = (
+        facts(about),
+        table(lines, "<" + ">" * (len(head) - 1), best=1),
+        "\n".join(paragraph(line) for line in ending),
+    )
     return "\n\n".join(parts)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import os
 import shutil
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stdout
 
 from laconic._worded import Worded
 from laconic.cli.options import at_terminal
@@ -26,9 +28,25 @@ def sentence(error: BaseException) -> str:
     return said if said.endswith((".", "?", "!")) else said + "."
 
 
+_hushed = False
+
+
+@contextmanager
+def hushed(result: bool = True) -> Iterator[None]:
+    """Print nothing meanwhile but errors; with ``result`` false, only notes are left out."""
+    global _hushed
+    before, _hushed = _hushed, True
+    try:
+        with redirect_stdout(io.StringIO()) if result else nullcontext():
+            yield
+    finally:
+        _hushed = before
+
+
 def note(message: str) -> None:
     """Something worth knowing that is no part of the result."""
-    print(f"laconic: {message}", file=sys.stderr)
+    if not _hushed:
+        print(f"laconic: {message}", file=sys.stderr)
 
 
 @contextmanager
@@ -62,14 +80,28 @@ def facts(pairs: Sequence[tuple[str, str]]) -> str:
     return "\n".join(lines)
 
 
-def table(rows: Sequence[Sequence[str]], align: str, gap: int = 2) -> str:
-    """Rows as aligned columns; ``align`` has < or > for each of them."""
+def looked_at() -> bool:
+    """Whether a person reads what is printed, on a terminal that knows colours and with no wish for none."""
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
+
+
+def table(rows: Sequence[Sequence[str]], align: str, gap: int = 2, best: int | None = None) -> str:
+    """Rows as aligned columns; ``align`` has < or > for each of them.
+
+    With ``best`` the first row is a header, and that row is the one to look at: to a person they are shown so.
+    """
     widths = [max(len(row[k]) for row in rows) for k in range(len(align))]
     lines = [
         (" " * gap).join(f"{cell:{side}{size}}" for cell, side, size in zip(row, align, widths, strict=True))
         for row in rows
     ]
-    return "\n".join(line.rstrip() for line in lines)
+    lines = [line.rstrip() for line in lines]
+    if best is not None and looked_at():
+        from rich.style import Style
+
+        for row, style in ((0, "dim"), (best, "bold")):
+            lines[row] = Style.parse(style).render(lines[row])
+    return "\n".join(lines)
 
 
 def number(value: float | None) -> str:
