@@ -72,7 +72,7 @@ const MOST_DOTS = 240;
 function fly(lane, from, e) {
   if (e === undefined) return;
   lane.glow[e] = 1;
-  if (n <= 150 && lane.dots.length < MOST_DOTS && !still.matches) lane.dots.push({ from, to: data.edges[e][0] === from ? data.edges[e][1] : data.edges[e][0], age: 0 });
+  if (n <= 150 && lane.dots.length < MOST_DOTS / (n > NAMED ? 4 : 1) && !still.matches) lane.dots.push({ from, to: data.edges[e][0] === from ? data.edges[e][1] : data.edges[e][0], age: 0 });
 }
 
 function tell(time, name, kind, words, k) {

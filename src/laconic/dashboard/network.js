@@ -59,7 +59,7 @@ function drawNetwork(lane, seconds) {
   let lit = 0;
   for (let e = 0; e < glow.length; e++) if (glow[e] > 0.3) lit++;
   const light = n > 40 ? Math.max(0.3, 1 - lit / glow.length) : 1;
-  pen.lineCap = "round";
+  pen.lineCap = n > NAMED ? "butt" : "round";
   for (let level = 1; level <= levels; level++) {
     pen.strokeStyle = paint(blend(quiet, hot, light * level / levels)); pen.lineWidth = thin + (many ? 0.5 : 2.4) * light * level / levels;
     strokeEdges(lane, pen, data.edges, (e) => Math.ceil(levels * glow[e]) === level);
