@@ -16,6 +16,7 @@ from laconic.data.people import OpenTable, fill_running
 from laconic.defaults import PREFIX, Choice, choose, recognise
 from laconic.defaults.labels import CLASSES
 from laconic.deploy.operations.starter import agent_names
+from laconic.estimators.dealing import by_owner, in_turn
 from laconic.learners import Personal, written
 
 _AGENTS = 5
@@ -76,18 +77,13 @@ def _deal(read: OpenTable, n_agents: int | None) -> tuple[tuple[str, ...], Array
     """The agents' names, and the rows (T, N) of each, -1 where it has no more."""
     if read.agents is None:
         n = max(1, min(_AGENTS, len(read.y) // PREFIX)) if n_agents is None else n_agents
-        n_rounds = -(-len(read.y) // n)
-        rows = np.full(n_rounds * n, -1)
-        rows[: len(read.y)] = np.arange(len(read.y))
-        return agent_names(n), rows.reshape(n_rounds, n), (f"rows are dealt in turn to {n} agents",)
-    found = np.unique(read.agents)
+        rows = in_turn(len(read.y), n).rows
+        return agent_names(n), rows, (f"rows are dealt in turn to {n} agents",)
+    found, owners, counts = np.unique(read.agents, return_inverse=True, return_counts=True)
     if n_agents not in (None, len(found)):
         raise ValueError(f"--agents {n_agents} contradicts --agent-column, which names {len(found)}.")
-    own = [np.flatnonzero(read.agents == one) for one in found]
-    rows = np.full((max(map(len, own)), len(own)), -1)
-    for k, mine in enumerate(own):
-        rows[: len(mine), k] = mine
-    return _names(found.tolist()), rows, (f"{len(own)} agents, with {min(map(len, own))} to {len(rows)} rows",)
+    rows = by_owner(owners, len(found)).rows
+    return _names(found.tolist()), rows, (f"{len(found)} agents, with {min(counts)} to {max(counts)} rows",)
 
 
 def _names(found: list[object]) -> tuple[str, ...]:
