@@ -238,7 +238,7 @@ def secure(house):
 
 @pytest.mark.slow
 def test_a_site_learns_on_to_the_bit_while_all_its_certificates_change(tmp_path, run, events):  # noqa: F811
-    house = secure(House(tmp_path, NAMES[:3], n_rounds=400, source='kind = "file"\nrate = 50', site="patience = 60"))
+    house = secure(House(tmp_path, NAMES[:3], n_rounds=400, source='kind = "file"\nrate = 50', site="patience = 300"))
     agents = run_all(run, house, progress=0.1)
     for at_round, change in (
         (40, lambda: renew_certificates(house.site)),

@@ -27,6 +27,7 @@ from laconic.deploy.settings.site import Site
 pytestmark = [pytest.mark.sockets, pytest.mark.usefixtures("compiled")]
 
 WAIT = 300.0  # seconds after which something is broken, on the slowest of machines
+PATIENT = f"patience = {WAIT}"  # agents in lockstep that give each other up skip rounds
 NAMES = ("ada", "bob", "cyd", "dan", "eve")
 EDGES = (("ada", "bob"), ("bob", "cyd"), ("cyd", "dan"), ("dan", "eve"), ("eve", "ada"), ("ada", "cyd"))
 
@@ -139,7 +140,7 @@ def lines_until(process, done):
 
 @pytest.mark.slow
 def test_five_processes_compute_what_the_simulator_computes_to_the_bit(tmp_path, up):
-    house = House(tmp_path, n_rounds=200)
+    house = House(tmp_path, n_rounds=200, site=PATIENT)
     process = up(house, "--trace", tmp_path / "traces", "--live", "--port", 0)  # who is watched does the same
     said = process.stderr.read()
     assert process.wait(WAIT) == 0 and "is shown at http://127.0.0.1:" in said, said
@@ -299,7 +300,7 @@ def run_all(run, house, folder="traces", **options):
 
 
 def test_a_run_that_was_stopped_goes_on_where_it_was_to_the_bit(tmp_path, run):
-    house = House(tmp_path, NAMES[:3], n_rounds=80, site='checkpoint = "disk"\ncheckpoint_every = 30')
+    house = House(tmp_path, NAMES[:3], n_rounds=80, site=f'{PATIENT}\ncheckpoint = "disk"\ncheckpoint_every = 30')
     assert [agent.join() for agent in run_all(run, house, "first", rounds=40)] == [0, 0, 0]
     assert [agent.join() for agent in run_all(run, house, "second")] == [0, 0, 0]
     first, second, simulated = house.traces("first"), house.traces("second"), house.simulate()
@@ -446,7 +447,7 @@ def test_an_agent_that_diverges_says_so_and_ends_with_a_code_of_its_own(tmp_path
 
 
 def test_a_site_with_certificates_learns_what_one_without_does(tmp_path, run):
-    house = House(tmp_path, NAMES[:2], n_rounds=40)
+    house = House(tmp_path, NAMES[:2], n_rounds=40, site=PATIENT)
     house.file.write_text(house.file.read_text().replace("tcp/", "tls/") + "\n[security]\n")
     house.site = Site.read(house.file)
     make_certificates(house.site)
