@@ -104,3 +104,11 @@ def test_local_links_lead_somewhere(page):
     for target in targets:
         if not target.startswith(("http", "mailto")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.slow
+def test_a_small_city_is_learned_and_drawn(tmp_path):
+    said = run("city.py", "--agents", "200", "--rounds", "30", "--out", str(tmp_path))
+    assert "Network(200 agents" in said
+    assert (tmp_path / "city.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "city.gif").read_bytes().startswith(b"GIF")

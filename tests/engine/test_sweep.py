@@ -90,6 +90,13 @@ def test_sweep_on_a_dask_cluster(features, short_chunks):
 
 
 @pytest.mark.slow
+def test_sweep_on_ray(features, short_chunks):
+    joblib_on_ray = pytest.importorskip("ray.util.joblib", reason="Ray is not installed")
+    joblib_on_ray.register_ray()
+    assert_sweep_is_simulate(features, "ray")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("most_lent", [2**28, 1])
 def test_sweep_of_large_chunks_in_processes(most_lent, monkeypatch):
     """Features of more than a megabyte reach a process as a memory map; pools are renewed when they hold too many."""

@@ -13,6 +13,7 @@ from laconic.cli.learners import parameter
 from laconic.cli.live import add_live_options, check, played
 from laconic.cli.options import Commands, add_quiet, add_stream_options, describe, in_words, number, one_of, span, whole
 from laconic.defaults import BUDGETS, TASKS
+from laconic.engine import Diverged
 from laconic.learners import QCODKLA, Learner, Speech
 
 if TYPE_CHECKING:
@@ -129,6 +130,14 @@ def add(commands: Commands) -> None:
     add_quiet(group)
     group.add_argument("--out", metavar="DIR", help="leave trace, model, pictures and run.json there")
     group.add_argument("--progress", action="store_true", help="show a progress bar")
+    group = parser.add_argument_group("a run described in a file", "laconic run big.toml: see docs/cluster.md")
+    group.add_argument(
+        "--engine",
+        type=one_of("auto", "compiled", "reference", "mpi"),
+        metavar="NAME",
+        help="of the run: auto (default), compiled, reference, or mpi: by all processes of mpiexec",
+    )
+    group.add_argument("--resume", action="store_true", help="go on from the last checkpoint")
     add_live_options(parser)
     parser.set_defaults(command=run)
 
@@ -137,6 +146,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Learn as is chosen or as is told, and print what that brought."""
     check(arguments)
     named = [name for name in _NAMING if getattr(arguments, name) is not None]
+    if arguments.data is not None and arguments.data.endswith(".toml"):
+        return _run_file(arguments, named)
+    if arguments.engine or arguments.resume:
+        one = "--engine" if arguments.engine else "--resume"
+        raise ValueError(f"{one} is for a run that a file describes: laconic run big.toml {one} ...")
     if not named:
         from laconic.cli.untuned import run_untuned
 
@@ -147,6 +161,28 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError(f"{one} is for what is chosen and {other} for what is told: leave one of them out.")
     arguments.learner = arguments.learner or _USUAL
     return run_named(arguments)
+
+
+def _run_file(arguments: argparse.Namespace, named: list[str]) -> int:
+    """A run that a file describes; of several processes the first one says what is wrong."""
+    stray = next((name for name in (*named, *_CHOOSING) if getattr(arguments, name) is not None), None)
+    if stray is not None:
+        raise ValueError(f"--{stray.replace('_', '-')} is not for a run that a file describes: say it in the file.")
+    from laconic.cli.big import run_file
+
+    try:
+        return run_file(Path(arguments.data).expanduser(), arguments)
+    except (ValueError, Diverged) as error:
+        if arguments.engine == "mpi" and rank():
+            return 1 if isinstance(error, Diverged) else 2
+        raise
+
+
+def rank() -> int:
+    """The number of this process among those of an MPI job."""
+    from laconic.engine.exchange import world
+
+    return int(world().rank)
 
 
 def run_named(arguments: argparse.Namespace) -> int:

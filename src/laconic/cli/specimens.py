@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,6 +64,18 @@ def _agents(learner: Learner, dtype: str) -> None:
                     agents[message.to].receive(message.data, name)
 
 
+def _parts(dtype: str) -> None:
+    """What a process of an MPI job needs beside the rounds, where there is an MPI."""
+    if find_spec("mpi4py") is None:
+        return
+    from laconic.engine.exchange import alone
+    from laconic.engine.mpi import Team
+
+    features = RandomFeatures.gaussian(2, 4)
+    team = Team(QCODKLA(), features, Network.ring(3), dtype, comm=alone())
+    team.advance(np.zeros((1, 3, 2)), np.zeros((1, 3)))
+
+
 def _least_squares(_: str) -> None:
     from laconic.offline import recursive_least_squares
 
@@ -75,6 +88,7 @@ SPECIMENS: dict[str, tuple[Specimen, ...]] = {
     "rounds": (
         Specimen("rounds", lambda dtype: _learn(QCODKLA(), dtype), shown=True),
         Specimen("rounds, everybody scored", lambda dtype: _learn(QCODKLA(), dtype, collective=True), shown=True),
+        Specimen("a part of a network", _parts),
         Specimen("experts", lambda dtype: _learn(Experts(), dtype)),
         Specimen("experts, everybody scored", lambda dtype: _learn(Experts(), dtype, collective=True)),
         Specimen("agents", lambda dtype: _agents(QCODKLA(), dtype)),

@@ -32,6 +32,7 @@ SOURCES = (
     "entropy_coding",
     "least_squares",
     "lifting",
+    "parcels",
     "personal_rounds",
     "robust",
     "rounds",

@@ -11,18 +11,18 @@ from typing import Any, final
 import numpy as np
 
 from laconic._validate import Array
-from laconic.channel import Budget, Censor, Channel, EntropyQuantizer, Quantizer, longest_message
+from laconic.channel import Budget, Channel, EntropyQuantizer, Quantizer, longest_message
 from laconic.engine import budgeting, coding, endings, rounds, single, steps, summing
 from laconic.engine.chunk import COLUMNS, Chunk, first_memory, first_state, make_state
 from laconic.engine.lifting import Front
 from laconic.engine.support import kernel_of, supports
+from laconic.engine.timetable import rates, thresholds
 from laconic.engine.vectors import VECTOR_BYTES
 from laconic.engine.voting import Panel
 from laconic.engine.workers import Call, Worker, Workers
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
 from laconic.learners.base import SPOKEN, Voting
-from laconic.learners.schedules import Constant, Schedule
 from laconic.losses import Loss
 from laconic.network import Network
 from laconic.trace import State
@@ -182,12 +182,8 @@ class Compiled:
         # A run of collective scores is small, and every row of it needs every other.
         self._order = _NO_ORDER if collective or network.numbering is None else network.numbering
         self._graph = make_graph(network, self._order, self.dtype, weighted=not self._dual)
-        self._rate: Schedule = kernel_of(learner).rate
-        censor = learner.channel.censor if learner.channel else None
-        self._censor = None if isinstance(censor, Budget) else censor
         self._restore(state)
         self._workers = Workers(self._make_scratch, self._panel, self.n_agents, threads, self._sums)
-        self._no_thresholds = np.empty(0)
 
     def _restore(self, state: State | None) -> None:
         first = first_state(self.learner, self.network, self._n_features, self.dtype, state, copy=False)
@@ -293,7 +289,8 @@ class Compiled:
     ) -> Call:
         """The kernel with all its arguments but those that differ from thread to thread and from stage to stage."""
         n_rounds = len(labels)
-        rates, thresholds = self._rates(n_rounds), self._thresholds(n_rounds)
+        step = rates(self.learner, self.round, n_rounds, self.dtype)
+        limits = thresholds(self.learner, self.round, n_rounds)
 
         def call(worker: Worker, stages: int, begin: int, end: int, first: int, last: int) -> tuple[int, int]:
             ended: tuple[int, int] = rounds.advance(
@@ -316,8 +313,8 @@ class Compiled:
                 self._order,
                 labels,
                 self._frequencies,
-                rates,
-                thresholds,
+                step,
+                limits,
             )
             return ended
 
@@ -342,21 +339,6 @@ class Compiled:
     def _last(self) -> bool:
         """Whether it combines when all have spoken."""
         return self._panel is not None or self._plan.algorithm == steps.ADAPT_THEN_COMBINE
-
-    def _rates(self, n_rounds: int) -> Array:
-        if isinstance(self._rate, Constant):
-            return np.full(n_rounds, self._rate.value, dtype=self.dtype)
-        first = self.round + 1
-        return np.array([self._rate(t) for t in range(first, first + n_rounds)], dtype=self.dtype)
-
-    def _thresholds(self, n_rounds: int) -> Array:
-        if self._censor is None:
-            return self._no_thresholds
-        first = self.round + 1
-        if type(self._censor) is Censor:
-            return self._censor.thresholds(first, n_rounds)
-        # A rule of one's own, which need not understand arrays.
-        return np.array([self._censor.threshold(t) for t in range(first, first + n_rounds)], dtype=np.float64)
 
 
 def make_graph(network: Network, order: Array, dtype: Any, *, weighted: bool) -> rounds.Graph:

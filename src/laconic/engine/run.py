@@ -59,8 +59,10 @@ def simulate(
         64 MB.
     y : array (T, n_agents), or list of arrays (T_i,)
         The labels. NaN: this agent saw nothing to learn from in this round; it predicts, mixes and speaks all the same.
-    engine : "auto", "compiled" or "reference"
-        Compiled runs the learners of this package; reference runs any. Auto prefers the compiled one.
+    engine : "auto", "compiled", "reference" or "mpi"
+        Compiled runs the learners of this package; reference runs any. Auto prefers the compiled one. MPI is the
+        compiled one shared by the processes of a job (``mpiexec -n 4 python run.py``), all of which make this call
+        and return the same trace: see ``docs/cluster.md``.
     dtype : "float64" or "float32"
     state : State, optional
         Go on from ``trace.state`` of an earlier run: the result has the bits of an uninterrupted one.
@@ -93,6 +95,15 @@ def simulate(
     True
     """
     network = read(network)
+    if engine == "mpi":
+        _check(learner, features, network)
+        together = _extras.need("laconic.engine.mpi", "engine='mpi'").simulate_together
+
+        def bar_of(first: bool, total: int | None, what: str) -> Any:
+            return progress_bar(progress and first, total, what)
+
+        found: Trace = together(learner, features, network, X, y, dtype, state, collective, bar_of)
+        return found
     runner = make_engine(learner, features, network, engine, dtype, state, collective, threads)
     samples = Samples(learner, features, network, X, y)
     log = Log()
@@ -176,12 +187,7 @@ def make_engine(
     threads: int | None = 1,
 ) -> Engine:
     """The engine of that name, ready to advance; numba is imported only if it is the compiled one."""
-    for name, value, kind in (
-        ("learner", learner, Learner),
-        ("features", features, RandomFeatures),
-    ):
-        _validate.instance(name, value, kind, f"a laconic {kind.__name__}")
-    _validate.instance("network", network, (Network, Timetable), "a laconic Network")
+    _check(learner, features, network)
     _validate.choice("engine", engine, ("auto", "compiled", "reference"))
     _validate.choice("dtype", dtype, ("float64", "float32"))
     if isinstance(network, Timetable) or (isinstance(state, State) and state.edges):
@@ -197,6 +203,15 @@ def make_engine(
         Compiled = _extras.need("laconic.engine.compiled", "the compiled engine").Compiled
         return Compiled(learner, features, network, dtype, state, collective, threads)
     return Reference(learner, features, network, dtype, state, collective)
+
+
+def _check(learner: object, features: object, network: object) -> None:
+    for name, value, kind in (
+        ("learner", learner, Learner),
+        ("features", features, RandomFeatures),
+    ):
+        _validate.instance(name, value, kind, f"a laconic {kind.__name__}")
+    _validate.instance("network", network, (Network, Timetable), "a laconic Network")
 
 
 def _changing(

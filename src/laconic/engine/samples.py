@@ -25,7 +25,7 @@ class Samples:
     """The data of a run, checked, in chunks: slices of two arrays, or of block after block of an iterable.
 
     ``agents`` are those whose samples are wanted, None for all; then a chunk is as many rounds as all of them would
-    have, times ``processes``.
+    have, times ``processes``, and no more than ``most``.
     """
 
     def __init__(
@@ -37,9 +37,10 @@ class Samples:
         y: object,
         agents: Array | None = None,
         processes: int = 1,
+        most: int | None = None,
     ) -> None:
         self._loss, self._n_inputs, self._n_agents = learner.loss, features.n_inputs, network.n_agents
-        self._length = max(1, _CHUNK_ROWS * processes // network.n_agents)
+        self._length = min(max(1, _CHUNK_ROWS * processes // network.n_agents), most or _CHUNK_ROWS)
         self._chosen = agents
         self._outputs = learner.outputs
         self._checked: Iterable[tuple[Array, Array]]

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def spare_scipy() -> None:
-    """Let numba believe in SciPy's BLAS without importing it, which would be a third of what starting takes.
+    """Let numba believe in SciPy's BLAS without importing it, which would be a sixth of what starting takes.
 
     numba imports ``scipy.linalg`` when it first compiles or loads anything, only to learn whether products of matrices
     can be compiled; whoever compiles one has it imported then. laconic's kernels have none. Where numba is not as this

@@ -1,0 +1,116 @@
+"""``laconic run big.toml``: a run that is described in a file, by one process or, with ``--engine mpi``, by several."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import time
+from pathlib import Path
+
+from laconic._files import written_whole
+from laconic.cli.runfile import RunFile, read_run
+from laconic.cli.words import count, facts, note_of_compiling, number
+from laconic.engine.crew import Crew, Summary
+from laconic.engine.run import progress_bar
+
+_COLUMNS = ("round", "mse", "messages", "bits", "consensus_error")
+_SHARE = 20  # first and last errors are means over a twentieth of the rounds
+
+
+def run_file(path: Path, arguments: argparse.Namespace) -> int:
+    """Run it, and tell what that brought; of several processes the first tells."""
+    run = read_run(path)
+    if arguments.resume and run.checkpoint is None:
+        raise ValueError(f'--resume needs a checkpoint, and {path} names none: [run] checkpoint = "FOLDER".')
+    made, network = time.perf_counter(), run.network()
+    crew = Crew(
+        run.learner,
+        run.features(),
+        network,
+        run.stream,
+        engine=arguments.engine or "auto",
+        dtype=run.model.dtype,
+        folder=run.checkpoint,
+        resume=arguments.resume,
+    )
+    began = time.perf_counter()
+    kept = _rounds_before(run, crew)
+    with note_of_compiling(), progress_bar(arguments.progress and crew.first, run.stream.n_rounds, path.name) as bar:
+        bar(len(kept))
+        for summary in crew.rounds(run.checkpoint_every if run.checkpoint else None):
+            kept.append(summary)
+            bar(1)
+            if run.checkpoint and summary.round % run.checkpoint_every == 0 and crew.first:
+                _write_rounds(run.checkpoint, kept)
+    ended = time.perf_counter()
+    sent = crew.sent_bytes
+    if not crew.first:
+        return 0
+    if run.checkpoint:
+        _write_rounds(run.checkpoint, kept)
+    if arguments.out:
+        folder = Path(arguments.out).expanduser()
+        folder.mkdir(parents=True, exist_ok=True)
+        _write_rounds(folder, kept)
+    share = max(1, len(kept) // _SHARE)
+    first, last = (sum(summary.mse for summary in part) / len(part) for part in (kept[:share], kept[-share:]))
+    told = {
+        "agents": network.n_agents,
+        "edges": len(network.edges),
+        "processes": crew.n_processes,
+        "rounds": len(kept),
+        "first_mse": first,
+        "last_mse": last,
+        "messages": sum(summary.messages for summary in kept),
+        "bits": sum(summary.bits for summary in kept),
+        "bytes_between_processes": sent,
+        "start_seconds": began - made,
+        "seconds": ended - began,
+    }
+    print(json.dumps(told) if arguments.json else _worded(run, told))
+    return 0
+
+
+def _worded(run: RunFile, told: dict[str, float]) -> str:
+    rounds = max(1, told["rounds"])
+    speakers = told["messages"] / rounds / told["agents"]
+    return facts(
+        [
+            ("run", f"{run.file}: {run.learner.name}, {count(told['rounds'])} rounds, {run.model.dtype}"),
+            ("network", f"{count(told['agents'])} agents, {count(told['edges'])} edges, {told['processes']} processes"),
+            ("error", f"{number(told['first_mse'])} at first, {number(told['last_mse'])} at last (mean squared)"),
+            ("messages", f"{speakers:.1%} speak in a round; {count(told['bits'] / told['agents'])} bits an agent"),
+            ("between", f"{count(told['bytes_between_processes'] / rounds)} bytes a round between processes"),
+            ("time", f"{told['seconds']:.1f} s, and {told['start_seconds']:.1f} s to begin"),
+        ]
+    )
+
+
+def _write_rounds(folder: Path, kept: list[Summary]) -> None:
+    """``rounds.csv``, a line a round."""
+    folder.mkdir(parents=True, exist_ok=True)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    writer.writerows([(s.round, repr(s.mse), s.messages, s.bits, repr(s.consensus_error)) for s in kept])
+    with written_whole(folder / "rounds.csv") as file:
+        file.write(text.getvalue().encode())
+
+
+def _rounds_before(run: RunFile, crew: Crew) -> list[Summary]:
+    """What ``rounds.csv`` tells of the rounds before the checkpoint that is gone on from."""
+    if crew.index is None or run.checkpoint is None:
+        return []
+    path = run.checkpoint / "rounds.csv"
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))[: crew.index["round"]]
+    try:
+        kept = [
+            Summary(int(r["round"]), float(r["mse"]), int(r["messages"]), int(r["bits"]), float(r["consensus_error"]))
+            for r in rows
+        ]
+    except (KeyError, ValueError, TypeError):
+        raise ValueError(f"{path} is not what a run leaves.") from None
+    return kept

@@ -1,0 +1,132 @@
+"""A run described in a file: network, features, learner, stream and rounds, for ``laconic run big.toml``."""
+
+from __future__ import annotations
+
+import importlib
+import tomllib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from laconic._validate import Array
+from laconic.cli.networks import make_network
+from laconic.deploy.settings.learning import Model, read_learning, read_model
+from laconic.deploy.settings.sections import Section, near
+from laconic.engine import Drawn, uniforms
+from laconic.features import RandomFeatures
+from laconic.learners import Learner
+from laconic.network import Network
+
+_TABLES = ("run", "network", "model", "learner", "channel", "stream")
+_KINDS = ("drawn", "files", "function")
+_WAVES = 8  # of which the landscape of a drawn stream is made
+
+
+class RunFile(NamedTuple):
+    """What a file asks for; the network is drawn only when it is asked for."""
+
+    file: Path
+    model: Model
+    learner: Learner
+    stream: Drawn
+    network_spec: str
+    n_agents: int
+    seed: int
+    checkpoint: Path | None
+    checkpoint_every: int
+
+    def network(self) -> Network:
+        """The network, the same in every process."""
+        found = make_network(self.network_spec, self.n_agents, self.seed)
+        if found.n_agents != self.n_agents:
+            kind = self.network_spec
+            raise ValueError(f"{self.file}: [network] agents must be {found.n_agents}, as {kind!r} has them.")
+        return found
+
+    def features(self) -> RandomFeatures:
+        """The feature map."""
+        return self.model.features()
+
+
+def read_run(path: Path) -> RunFile:
+    """The run that a file describes, or one sentence about what is wrong with it."""
+    try:
+        values = tomllib.loads(path.read_bytes().decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(f"{path} is not valid TOML: {error}.") from None
+    for key in values:
+        if key not in _TABLES:
+            hint = near(key, _TABLES)
+            hint = f"; its tables are {', '.join(_TABLES)}." if hint == "." else hint
+            raise ValueError(f"{path} has no table [{key}]{hint}")
+    tables = {key: Section(path, f"[{key}]", values.get(key, {})) for key in _TABLES}
+    run, network = tables["run"], tables["network"]
+    rounds = run.integer("rounds", least=1)
+    seed = run.integer("seed", 0, least=0, most=2**63 - 1)
+    checkpoint = run.path("checkpoint", None)
+    every = run.integer("checkpoint_every", 100, least=1)
+    run.end()
+    n_agents, spec = network.integer("agents", least=1), network.text("kind")
+    network.end()
+    model = read_model(tables["model"])
+    learner = read_learning(tables["learner"], tables["channel"]).learner()
+    stream = _read_stream(tables["stream"], rounds, n_agents, model.n_inputs, seed)
+    return RunFile(path, model, learner, stream, spec, n_agents, seed, checkpoint, every)
+
+
+def _read_stream(table: Section, rounds: int, n_agents: int, n_inputs: int, seed: int) -> Drawn:
+    """Where each agent's samples come from."""
+    kind = table.choice("kind", _KINDS, "drawn")
+    if kind == "files":
+        inputs, labels = (_open(table, key) for key in ("X", "y"))
+        table.end()
+        if inputs.shape != (len(labels), n_agents, n_inputs) or labels.shape[1:] != (n_agents,) or len(labels) < rounds:
+            raise table.wrong(
+                f"X and y must have shapes (T, {n_agents}, {n_inputs}) and (T, {n_agents}) with T at least {rounds}, "
+                f"got {inputs.shape} and {labels.shape}."
+            )
+        return Drawn(lambda agents, first, last: (inputs[first:last, agents], labels[first:last, agents]), rounds)
+    if kind == "function":
+        draw = _import(table, table.text("function"))
+        table.end()
+        return Drawn(draw, rounds)
+    noise, drift = table.number("noise", 0.1, least=0), table.number("drift", 0.0)
+    table.end()
+    return Drawn(landscape(n_inputs, seed, noise, drift / rounds), rounds)
+
+
+def landscape(n_inputs: int, seed: int, noise: float, drift: float) -> Any:
+    """A sum of waves over the unit cube that travel by ``drift`` a round, measured with noise at random places."""
+    random = np.random.default_rng(seed)
+    slopes, starts = random.normal(0, 2.5, (_WAVES, n_inputs)), random.uniform(0, 2 * np.pi, _WAVES)
+    speeds = 2 * np.pi * random.uniform(-1, 1, _WAVES) * drift
+
+    def draw(agents: Array, first: int, last: int) -> tuple[Array, Array]:
+        numbers = uniforms(seed, agents, first, last, n_inputs + 2)
+        X, u, v = numbers[..., :n_inputs], numbers[..., -2], numbers[..., -1]
+        moved = starts + speeds * np.arange(first, last)[:, None]
+        y = np.cos(X @ slopes.T + moved[:, None, :]).sum(axis=2) / np.sqrt(_WAVES)
+        return X, y + noise * np.sqrt(-2 * np.log1p(-u)) * np.cos(2 * np.pi * v)
+
+    return draw
+
+
+def _open(table: Section, key: str) -> Array:
+    """An array in a file, of which each process reads what it needs."""
+    path = table.path(key)
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError:
+        raise table.wrong(f"{key} must be a file of NumPy, and there is no {path}.") from None
+    except (OSError, ValueError, EOFError):
+        raise table.wrong(f"{key} must be a file of NumPy, and {path} is none.") from None
+
+
+def _import(table: Section, where: str) -> Any:
+    """The function ``package.module:name``."""
+    module, _, name = where.partition(":")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise table.wrong(f"function must say where one is, as package.module:name; {where!r}: {error}.") from None

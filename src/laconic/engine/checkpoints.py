@@ -1,0 +1,84 @@
+"""States on disk, in as many files as there were processes; to be read by as many as there are then."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from laconic._files import written_whole
+from laconic._validate import Array
+from laconic.engine.rowwise import chosen, joined
+from laconic.trace import State
+
+_INDEX = "checkpoint.json"
+_LEARNER, _CHANNEL = "learner.", "channel."
+
+
+def save_part(folder: Path, part: int, agents: Array, state: State) -> None:
+    """Write the rows of some agents; they count when ``seal`` has been called."""
+    where = _folder(folder, state.round)
+    where.mkdir(parents=True, exist_ok=True)
+    arrays = {f"{_LEARNER}{name}": np.asarray(array) for name, array in state.learner.items()}
+    arrays |= {f"{_CHANNEL}{name}": np.asarray(array) for name, array in state.channel.items()}
+    with written_whole(where / f"{part}.npz") as file:
+        np.savez(file, agents=agents, broadcast=np.asarray(state.broadcast), **arrays)  # type: ignore[arg-type]
+
+
+def seal(folder: Path, round: int, n_parts: int, about: dict[str, Any]) -> None:
+    """Once all parts of a round are written: let them be the checkpoint, and remove the one before."""
+    before = read_index(folder)
+    with written_whole(folder / _INDEX) as file:
+        file.write(json.dumps({"round": round, "parts": n_parts, **about}).encode())
+    if before is not None and before["round"] != round:
+        shutil.rmtree(_folder(folder, before["round"]), ignore_errors=True)
+
+
+def read_index(folder: Path) -> dict[str, Any] | None:
+    """What was said when the last checkpoint was sealed; None if there is none."""
+    try:
+        found = json.loads((folder / _INDEX).read_text())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{folder / _INDEX} is not readable: {error}.") from None
+    if not isinstance(found, dict) or not all(isinstance(found.get(name), int) for name in ("round", "parts")):
+        raise ValueError(f"{folder / _INDEX} is not the index of a checkpoint.")
+    return found
+
+
+def rows_in(folder: Path, index: dict[str, Any]) -> Callable[[Array], State]:
+    """What gives the rows of some agents out of a checkpoint, whichever processes wrote them."""
+
+    def rows(agents: Array) -> State:
+        where, round = _folder(folder, index["round"]), index["round"]
+        found = [_read(where / f"{part}.npz", round, agents) for part in range(index["parts"])]
+        numbers = np.concatenate([numbers for numbers, _ in found])
+        if not np.isin(agents, numbers).all():
+            raise ValueError(f"{folder} holds the checkpoint of another run: some agents are not in it.")
+        whole = joined([part for part in found if len(part[0])])
+        return chosen(whole, np.searchsorted(np.sort(numbers), agents))
+
+    return rows
+
+
+def _read(path: Path, round: int, agents: Array) -> tuple[Array, State]:
+    """Those of ``agents`` whose rows are in a file, and these."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except (OSError, ValueError, KeyError) as error:
+        raise ValueError(f"{path} is not a readable part of a checkpoint: {error}.") from None
+    numbers = arrays.pop("agents")
+    wanted = np.flatnonzero(np.isin(numbers, agents))
+    learner = {name.removeprefix(_LEARNER): array for name, array in arrays.items() if name.startswith(_LEARNER)}
+    channel = {name.removeprefix(_CHANNEL): array for name, array in arrays.items() if name.startswith(_CHANNEL)}
+    return numbers[wanted], chosen(State(round, learner, arrays["broadcast"], channel), wanted)
+
+
+def _folder(folder: Path, round: int) -> Path:
+    return folder / f"round-{round}"
