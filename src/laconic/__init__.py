@@ -22,7 +22,7 @@ from laconic._version import __version__ as __version__
 from laconic._worded import ArgumentError
 from laconic.channel import Budget, Censor, Channel, Codes, EntropyQuantizer, Quantizer, Transmission
 from laconic.engine import Diverged, Drawn, simulate, stream, sweep, uniforms
-from laconic.features import RandomFeatures
+from laconic.features import OwnFeatures, RandomFeatures
 from laconic.guard import Guard
 from laconic.learners import (
     DOKL,
@@ -87,6 +87,7 @@ __all__ = [
     "Model",
     "Network",
     "NotReady",
+    "OwnFeatures",
     "Personal",
     "Quantizer",
     "RandomFeatures",

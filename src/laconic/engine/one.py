@@ -31,7 +31,7 @@ from laconic import _extras, _validate
 from laconic._validate import Array
 from laconic.channel import Censor, remembers
 from laconic.engine.support import compiles, supports
-from laconic.features import RandomFeatures
+from laconic.features import OwnFeatures, RandomFeatures
 from laconic.learners import Learner
 from laconic.learners.base import SPOKEN
 
@@ -207,6 +207,8 @@ def make_row(
 ) -> OneRow:
     """The rounds of one of ``n_agents`` agents: by kernels where ``engine`` is "auto" and there are, or "compiled"."""
     _validate.choice("engine", engine, ENGINES)
+    if isinstance(features, OwnFeatures):  # which Python computes anyway
+        engine = "reference"
     if engine == "compiled" and not supports(learner):
         raise ValueError(f"engine must be 'reference' or 'auto' for {learner!r}, which is not compiled.")
     if engine == "compiled" or (engine == "auto" and compiles(learner)):

@@ -14,7 +14,7 @@ from laconic import _extras, _validate
 from laconic.engine.endings import BAD_INPUT, DIVERGED, DIVERGENCE, FINISHED
 from laconic.engine.one import ENGINES
 from laconic.engine.support import compiles, supports
-from laconic.features import RandomFeatures
+from laconic.features import OwnFeatures, RandomFeatures
 from laconic.learners import Learner
 from laconic.waves import Arithmetic, Own, make_own
 from laconic.waves.own import number_of
@@ -74,6 +74,8 @@ def make_waver(learner: Learner, features: RandomFeatures, dtype: np.dtype[Any],
     """The rounds of one agent: by kernels where ``engine`` is "auto" and there are, or "compiled"."""
     _validate.choice("engine", engine, ENGINES)
     rule = learner.rule()
+    if isinstance(features, OwnFeatures):  # which Python computes anyway
+        engine = "reference"
     if engine == "compiled" and not supports(learner):
         raise ValueError(f"engine must be 'reference' or 'auto' for {learner!r}, which is not compiled.")
     if engine == "compiled" or (engine == "auto" and compiles(learner)):

@@ -15,10 +15,12 @@ from laconic._timetable import Given, Timetable, read
 from laconic.engine.chunk import Engine
 from laconic.engine.errors import Diverged
 from laconic.engine.log import Log
+from laconic.engine.mapping import engine_for
 from laconic.engine.outcome import advice, attach, bad_input, make_trace
 from laconic.engine.samples import Blocks, Samples
 from laconic.engine.support import compiles, supports
-from laconic.features import RandomFeatures
+from laconic.features import OwnFeatures, RandomFeatures
+from laconic.features import read as read_features
 from laconic.learners import Learner, Speech
 from laconic.network import Network
 from laconic.trace import State, Trace
@@ -28,7 +30,7 @@ _SHARED = 10_000  # agents from which on more than one thread is worth it: a rou
 
 def simulate(
     learner: Learner,
-    features: RandomFeatures,
+    features: Any,
     network: Given | Timetable,
     X: object,
     y: object = None,
@@ -45,8 +47,9 @@ def simulate(
     Parameters
     ----------
     learner : Learner
-    features : RandomFeatures
-        The feature map that all agents share.
+    features : RandomFeatures, or features of one's own
+        The feature map that all agents share; or a fitted transformer of scikit-learn's, or any callable with
+        ``n_inputs`` and ``n_features``: see ``OwnFeatures``.
     network : Network, or networks that change
         A list with a Network for each round, a list of pairs (first round, Network), or a function of the round,
         counted from 1. Edges come and go as those of running agents do: a share of the dual is set aside with its edge,
@@ -94,9 +97,11 @@ def simulate(
     >>> bool(trace.windowed_mse(100)[-1] < 0.1 * trace.mse()[0])
     True
     """
-    network = read(network)
+    network, features = read(network), read_features(features)
     if engine == "mpi":
         _check(learner, features, network)
+        if isinstance(features, OwnFeatures):
+            raise ValueError("features must be laconic RandomFeatures with engine='mpi', not one's own.")
         together = _extras.need("laconic.engine.mpi", "engine='mpi'").simulate_together
 
         def bar_of(first: bool, total: int | None, what: str) -> Any:
@@ -133,7 +138,7 @@ def simulate(
 
 def stream(
     learner: Learner,
-    features: RandomFeatures,
+    features: Any,
     network: Given | Timetable,
     blocks: Blocks,
     *,
@@ -159,7 +164,7 @@ def stream(
     >>> trace.state.round
     200
     """
-    network = read(network)
+    network, features = read(network), read_features(features)
     for X_block, y_block in blocks:
         trace = simulate(
             learner,
@@ -190,6 +195,21 @@ def make_engine(
     _check(learner, features, network)
     _validate.choice("engine", engine, ("auto", "compiled", "reference"))
     _validate.choice("dtype", dtype, ("float64", "float32"))
+    made = _make_engine(learner, features, network, engine, dtype, state, collective, threads)
+    return engine_for(made, features, dtype)
+
+
+def _make_engine(
+    learner: Learner,
+    features: RandomFeatures,
+    network: Network | Timetable,
+    engine: str,
+    dtype: str,
+    state: State | None,
+    collective: bool,
+    threads: int | None = 1,
+) -> Engine:
+    """The engine that learns, from features if these are one's own."""
     if isinstance(network, Timetable) or (isinstance(state, State) and state.edges):
         return _changing(learner, features, network, engine, dtype, state, collective)
     if threads is None:
@@ -248,7 +268,7 @@ def _on_one(
     """The engine of the rounds in which a network stays what it is."""
     if state is not None:
         state = dataclasses.replace(state, edges={})
-    return make_engine(learner, features, network, engine, dtype, state, collective)
+    return _make_engine(learner, features, network, engine, dtype, state, collective)
 
 
 def _waving(

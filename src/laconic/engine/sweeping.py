@@ -20,11 +20,13 @@ from laconic._validate import Array
 from laconic._worded import ArgumentError
 from laconic.engine.chunk import Chunk, Engine
 from laconic.engine.log import Log
+from laconic.engine.mapping import map_own
 from laconic.engine.outcome import advice, make_trace
 from laconic.engine.run import make_engine, progress_bar
 from laconic.engine.samples import Samples
 from laconic.engine.seeding import draws
-from laconic.features import RandomFeatures
+from laconic.features import OwnFeatures, RandomFeatures
+from laconic.features import read as read_features
 from laconic.learners import Learner
 from laconic.network import Network
 from laconic.papers import Runs
@@ -172,7 +174,7 @@ def sweep(
             for name, one in features.items()
             for key, trace in sweep(keyed, one, network, X, y, **options, progress=progress).items()
         }
-    network = read(network)
+    network, features = read(network), read_features(features)
     listed = _listed(learners)
     runs = [
         _Run(learner, make_engine(learner, features, network, engine, dtype, None, collective)) for learner in listed
@@ -300,6 +302,8 @@ def _checked_jobs(n_jobs: int | None) -> int | None:
 
 def _map_chunk(runs: list[_Run], features: RandomFeatures, X: Array, dtype: str) -> Array:
     """The features of a chunk, once for all learners: by the compiled map if any of them is compiled."""
+    if isinstance(features, OwnFeatures):
+        return map_own(features, X, dtype, any(run.engine.name != "reference" for run in runs))
     if all(run.engine.name == "reference" for run in runs):
         return features(X.astype(dtype, copy=False))
     from laconic.engine.compiled import map_features

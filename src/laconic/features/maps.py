@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +34,6 @@ _WIDTHS = (0.5, 1.0, 2.0, 4.0)  # of an automatic map, in units of the whole clo
 _FINE = ((5, 0.25), (2, 0.125))  # further ones, where there are at most so many inputs
 
 
-@final
 class RandomFeatures:
     """The feature map of a kernel, made of random frequencies.
 

@@ -10,7 +10,7 @@ import numpy as np
 from laconic import _validate
 from laconic._validate import Array
 from laconic._worded import ArgumentError
-from laconic.features import RandomFeatures
+from laconic.features import OwnFeatures, RandomFeatures
 from laconic.model.stages import BLOCKS, STAGES, Block, Constant, Lift, Linear, Scale, Stage, Waves, pack, unpack
 
 _MOST_INPUTS = 100_000_000
@@ -64,7 +64,7 @@ class FeatureMap:
     @classmethod
     def of(cls, features: object) -> FeatureMap | None:
         """The description of ``features``; None of what is nobody's but its owner's (a callable of one's own)."""
-        if not isinstance(features, RandomFeatures):
+        if not isinstance(features, RandomFeatures) or isinstance(features, OwnFeatures):
             return None
         scaling, waves = features.scaling, Waves(features.frequencies)
         if scaling is None:

@@ -20,6 +20,7 @@ from laconic._worded import Argument, Worded
 from laconic.engine import Diverged
 from laconic.engine.endings import BAD_INPUT, DIVERGED, DIVERGENCE
 from laconic.features import RandomFeatures
+from laconic.features import read as read_features
 from laconic.guard import LARGEST_LABEL
 from laconic.learners import Learner, Speech
 from laconic.model import Model
@@ -117,8 +118,7 @@ class Agent:
     ) -> None:
         self.name = check_name("name", name)
         degrees = check_neighbours(neighbours)
-        if not isinstance(features, RandomFeatures):
-            raise ValueError(f"features must be laconic.RandomFeatures, got {type(features).__name__}.")
+        features = read_features(features)
         if not isinstance(learner, Learner):
             raise ValueError(f"learner must be a laconic.Learner, got {type(learner).__name__}.")
         n_agents = _validate.integer("n_agents", n_agents, least=1 + len(degrees))

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from laconic.features import RandomFeatures
+from laconic.features import OwnFeatures, RandomFeatures
 from laconic.features.scaling import REACH
 from laconic.learners import Learner, Speech
 from laconic.losses import Loss
@@ -35,7 +35,8 @@ def fingerprint(
 ) -> int:
     """A number of 32 bits that differs between agents whose messages would not mean the same to each other."""
     waves = (CODE,) if learner.speech is Speech.OWN else ()
-    settings = (VERSION, clock, learner, n_agents, dtype.name, features.frequencies, *_scaling(features), *waves)
+    map_of = features.mark() if isinstance(features, OwnFeatures) else features.frequencies
+    settings = (VERSION, clock, learner, n_agents, dtype.name, map_of, *_scaling(features), *waves)
     return int.from_bytes(hashlib.blake2b(canonical(settings), digest_size=4).digest(), "little")
 
 
