@@ -125,8 +125,8 @@ def _is_narrow(figure: Figure, columns: int | None = None) -> bool:
 
 
 def _wrapped(words: str, narrow: bool) -> str:
-    """In two lines, where one would be longer than a low panel is high."""
-    return "\n".join(textwrap.wrap(words, 26)) if narrow else words
+    """In lines that are no longer than a panel is high."""
+    return "\n".join(textwrap.wrap(words, 26 if narrow else 32))
 
 
 def _legend(figure: Figure, panel: Axes) -> None:

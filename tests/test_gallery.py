@@ -1,0 +1,42 @@
+"""The gallery: every program runs, tiny, and draws its picture; the page names every one of them."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+GALLERY = ROOT / "examples" / "gallery"
+PROGRAMS = sorted(path.stem for path in GALLERY.glob("*.py") if path.stem != "shared")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_draws_its_picture(name, tmp_path):
+    environment = {**os.environ, "LACONIC_GALLERY": "quick", "GALLERY_OUT": str(tmp_path)}
+    command = [sys.executable, str(GALLERY / f"{name}.py")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    if not done.stdout.startswith("skipped"):
+        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+def test_the_notebook_runs():
+    cells = json.loads((GALLERY / "notebook.ipynb").read_text())["cells"]
+    names = {}
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            *lines, last = "".join(cell["source"]).splitlines()
+            exec("\n".join(lines), names)
+            assert "<table" in eval(last, names)._repr_html_()
+
+
+def test_the_page_names_every_program():
+    page = (ROOT / "docs" / "gallery.md").read_text()
+    assert len(PROGRAMS) + 1 >= 10
+    for name in PROGRAMS:
+        assert f"`{name}.py`" in page
