@@ -130,6 +130,7 @@ def test_two_machines_over_tcp(alone, tmp_path):
             for process in (job, *proxies):
                 process.kill()
                 process.wait()
+            job.stdout.close()
         sent = subprocess.run(
             hosts.command("b", "cat", "/sys/class/net/eth0/statistics/tx_bytes"), capture_output=True, check=True
         )
