@@ -82,7 +82,9 @@ def test_inner_products_are_summed_in_the_written_order():
 def test_every_compiled_file_is_in_the_name_of_what_is_kept_on_disk():
     """numba's own cache looks at the file of a function alone, not at the files whose functions it calls."""
     folder = Path(cache.__file__).parent
-    compiled = {path.stem for path in folder.glob("*.py") if re.search(r"^@(jit|entry|njit)", path.read_text(), re.M)}
+    compiled = {
+        path.stem for path in folder.glob("*.py") if re.search(r"^@(jit|entry|njit|ladder)", path.read_text(), re.M)
+    }
     assert compiled <= set(cache.SOURCES)
     assert all(cache.digest() in entry._cache._cache_file._index_name for entry in (rounds.advance, single.learn_one))
 

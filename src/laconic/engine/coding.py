@@ -17,6 +17,7 @@ from laconic.engine.rows import copy_row, distance_row, dot_row, subtract_row
 from laconic.engine.vectors import (
     from_bits,
     jit,
+    ladder,
     largest_of,
     load,
     load_bytes,
@@ -97,7 +98,7 @@ def add_code_row(code, code_at, n_features, size, rounding, cells, low, high, br
         broadcast[at // size, k] = 0
 
 
-@jit
+@ladder
 def put_codes(innovation, n_features, size, rounding, cells, low, high, broadcast, at, codes, codes_at):
     """The cells of an innovation into bytes; in its place comes theta-hat + Q(h), the replica as it will be."""
     real = innovation.dtype.type
@@ -119,7 +120,7 @@ def put_codes(innovation, n_features, size, rounding, cells, low, high, broadcas
         innovation[0, k] = 0  # zero need not be a code word, but the padding stays zero
 
 
-@jit
+@ladder
 def take_codes(codes, codes_at, n_features, size, rounding, cells, low, high, broadcast, at):
     """theta-hat <- theta-hat + Q(h), from the bytes that ``put_codes`` wrote."""
     real = broadcast.dtype.type
@@ -210,7 +211,7 @@ def range_row(innovation, n_features, size, low, high):
     return -high, high, (count_outside(innovation, n_features, -high, high) if peak > high else 0)
 
 
-@jit
+@ladder
 def encode_row(
     weights, broadcast, at, n_features, size, threshold, purse, memory, message_bits,
     rounding, cells, low, high, coarseness, dead_zone, innovation, chosen, written, codes, scales,
@@ -250,7 +251,7 @@ def encode_row(
     return SAID, message_bits, outside, distance_row(weights, at, innovation, 0, size)
 
 
-@jit
+@ladder
 def apply_row(weights, broadcast, row, n_features, size, rounding, cells, low, high, codes, scales):
     """Let the replica of a row that has SAID something know it: the second half of ``encode_row``.
 

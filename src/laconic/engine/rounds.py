@@ -372,7 +372,7 @@ def advance(
             mean_of(sums, n_everywhere)
         if stages & MEASURE:
             for i in range(begin, end):
-                sums.distances[i] = distance_row(weights, i * size, sums.mean, 0, size)
+                sums.distances[i] = distance_row(weights, i * size, sums.mean, 0, size) if n_everywhere > 1 else 0.0
         if stages & TOPS:
             numbers[ERROR_TOP] = top_of(sums.errors, n_agents)
             numbers[DISTANCE_TOP] = top_of(sums.distances, n_agents)

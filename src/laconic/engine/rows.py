@@ -9,7 +9,7 @@ bits.
 
 from __future__ import annotations
 
-from laconic.engine.vectors import jit, load, splat, store, sum_of, vector_fma, width_of
+from laconic.engine.vectors import jit, ladder, load, splat, store, sum_of, vector_fma, width_of
 
 
 @jit
@@ -81,7 +81,7 @@ def clear_row(row, at, size):
         store(row, at + k, zero)
 
 
-@jit
+@ladder
 def disagree_row(broadcast, at, neighbours, start, stop, disagreement, size):
     """G = sum over neighbours of (theta-hat_i - theta-hat_j), in the order of the neighbour list."""
     width = width_of(broadcast)

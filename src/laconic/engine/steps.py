@@ -8,14 +8,9 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
 from laconic.engine.robust import clip_disagreement, clip_duals, clip_mixture, weigh_row
 from laconic.engine.rows import add_row, disagree_row, dot_row, mix_row, mix_spoken_row
-from laconic.engine.vectors import jit, load, splat, store, width_of
-
-# A call passes some seventy numbers for its arrays: worth a tenth of a round of five agents, so there is none.
-ladder = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)
+from laconic.engine.vectors import jit, ladder, load, splat, store, width_of
 
 SQUARED, LOGISTIC, HINGE, SQUARED_HINGE = range(4)
 LOSSES = {"squared": SQUARED, "logistic": LOGISTIC, "hinge": HINGE, "squared-hinge": SQUARED_HINGE}
@@ -98,7 +93,7 @@ def proximal_slope(loss, a, c, label):
 # --------------------------------------------------------------------------------------------------------------------
 
 
-@jit
+@ladder
 def linearized_row(weights, duals, at, disagreement, phi, phi_at, size, slope, shrink, rho, gain):
     """ODKLA: theta <- theta - gain [slope phi + shrink theta + rho g + gamma], gain = 1/(eta + 2 rho d)."""
     slope, shrink, rho, gain = splat(slope), splat(shrink), splat(rho), splat(gain)

@@ -12,7 +12,18 @@ import math
 import numpy as np
 from numba.extending import register_jitable
 
-from laconic.engine.vectors import add_bits, jit, load, splat, store, vector_abs, vector_fma, vector_larger, width_of
+from laconic.engine.vectors import (
+    add_bits,
+    jit,
+    ladder,
+    load,
+    splat,
+    store,
+    vector_abs,
+    vector_fma,
+    vector_larger,
+    width_of,
+)
 
 # Adding 1.5 times 2 to the length of the mantissa rounds to a whole number and leaves that in the lowest bits.
 _MAGIC_32, _MAGIC_BITS_32, _BITS_32 = 1.5 * 2.0**23, 0x4B400000, 22
@@ -47,15 +58,20 @@ def fits(peak, scale, n_terms, itemsize):
     return peak == 0.0 or (peak * scale <= limit and peak * scale * 2.0**_SPARE >= limit)
 
 
-@jit
+@ladder
 def tally_row(weights, at, size, scale, units, tops):
-    """Add a row, in multiples of 1/scale, to ``units`` (1, size), and keep the largest magnitudes in ``tops``."""
+    """Add a row, in multiples of 1/scale, to ``units`` (1, size), and keep the largest magnitudes in ``tops``.
+
+    These are kept in the first vector of ``tops`` only: to read and write all of it cost eight times as much.
+    """
     real = weights.dtype.type
     factor, magic = splat(real(scale)), splat(real(_MAGIC_32 if weights.itemsize == 4 else _MAGIC_64))
+    top = load(tops, 0)
     for k in range(0, size, width_of(weights)):
         row = load(weights, at + k)
         add_bits(units, k, vector_fma(row, factor, magic))
-        store(tops, k, vector_larger(vector_abs(row), load(tops, k)))
+        top = vector_larger(vector_abs(row), top)
+    store(tops, 0, top)
 
 
 @jit

@@ -21,6 +21,10 @@ from numba.extending import intrinsic, lower_builtin, models, register_model
 
 jit = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
+# A call passes some seventy numbers for its arrays, which is worth more than most of what is done to a row: what is
+# called for every row of a round is not called at all.
+ladder = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)
+
 VECTOR_BYTES = 32  # one AVX2 register, two NEON ones
 INDEX = ir.IntType(64)
 _LANE = ir.IntType(32)

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from laconic.engine.rows import add_row, dot_row, mix_spoken_row
-from laconic.engine.steps import LOGISTIC, SQUARED, SQUARED_HINGE, ladder, slope_of, value_of
-from laconic.engine.vectors import jit, load, splat, store, vector_fma
+from laconic.engine.steps import LOGISTIC, SQUARED, SQUARED_HINGE, slope_of, value_of
+from laconic.engine.vectors import jit, ladder, load, splat, store, vector_fma
 from laconic.engine.wave_rounds import gain_row
 
 _TILE = 4  # doubles of a vector
