@@ -83,7 +83,9 @@ def test_every_compiled_file_is_in_the_name_of_what_is_kept_on_disk():
     """numba's own cache looks at the file of a function alone, not at the files whose functions it calls."""
     folder = Path(cache.__file__).parent
     compiled = {
-        path.stem for path in folder.glob("*.py") if re.search(r"^@(jit|entry|njit|ladder)", path.read_text(), re.M)
+        path.stem
+        for path in folder.glob("*.py")
+        if re.search(r"^@(jit|entry|njit|lean|counted)", path.read_text(), re.M)
     }
     assert compiled <= set(cache.SOURCES)
     assert all(cache.digest() in entry._cache._cache_file._index_name for entry in (rounds.advance, single.learn_one))

@@ -5,20 +5,20 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from laconic.engine.vectors import jit
+from laconic.engine.vectors import lean
 
 BY_ROUND, BY_MESSAGE, BY_BIT = range(3)
 TAU, CREDIT, COST = range(3)
 N_REMEMBERED = 3
 
 
-@jit
+@lean
 def is_wished(memory, at, norm):
     """|h| > 0 and |h| >= tau."""
     return norm > 0 and norm >= memory[at + TAU]
 
 
-@jit
+@lean
 def spend(memory, at, norm, wish, price, income, burst, gain):
     """Whether to send; the memory is then that of the next round. These lines are ``Budget.spend``'s."""
     if memory[at + TAU] == 0 and norm > 0:
@@ -43,7 +43,7 @@ class Purse(NamedTuple):
     gain: float = 0.0
 
 
-@jit
+@lean
 def admits(norm, threshold, purse, memory, at):
     """Whether an innovation of that norm is to be said; where bits are paid for, if they can be: see ``pays``."""
     kind, income, burst, gain = purse
@@ -55,7 +55,7 @@ def admits(norm, threshold, purse, memory, at):
     return spend(memory, at, norm, wish, 1.0, income, burst, gain)
 
 
-@jit
+@lean
 def pays(norm, bits, purse, memory, at):
     """Whether a message of so many ``bits`` that was admitted is sent."""
     kind, income, burst, gain = purse

@@ -16,9 +16,9 @@ from laconic.engine.entropy_coding import choose_codes, write_codes
 from laconic.engine.rows import copy_row, distance_row, dot_row, subtract_row
 from laconic.engine.vectors import (
     from_bits,
-    jit,
     ladder,
     largest_of,
+    lean,
     load,
     load_bytes,
     splat,
@@ -40,7 +40,7 @@ _BYTE = 256  # more cells than this take two bytes each, the higher ones behind 
 _FLOAT32_MAX = np.float64(np.finfo(np.float32).max)
 
 
-@jit
+@lean
 def upward_float32(peak):
     """The least float32 that is not below ``peak`` (at most the largest finite one): the scale that travels."""
     if peak > _FLOAT32_MAX:
@@ -51,7 +51,7 @@ def upward_float32(peak):
     return rounded
 
 
-@jit
+@lean
 def peak_row(row, size):
     """The largest magnitude in a row."""
     peak = splat(row.dtype.type(0))
@@ -60,7 +60,7 @@ def peak_row(row, size):
     return largest_of(peak)
 
 
-@jit
+@lean
 def lattice(real, rounding, cells, low, high):
     """Lower edge, and base, shift, width such that code k stands for ``base + (k + shift) * width``.
 
@@ -74,7 +74,7 @@ def lattice(real, rounding, cells, low, high):
     return (lowest - half) * width, real(0.0), lowest, width
 
 
-@jit
+@lean
 def code_row(innovation, innovation_at, size, rounding, cells, low, high, code, code_at):
     """Code <- the cells of an innovation: the first half of ``add_quantized_row``, where a message is to be sent."""
     real = innovation.dtype.type
@@ -85,7 +85,7 @@ def code_row(innovation, innovation_at, size, rounding, cells, low, high, code, 
         store(code, code_at + k, vector_smaller(vector_larger(cell, zero), last))
 
 
-@jit
+@lean
 def add_code_row(code, code_at, n_features, size, rounding, cells, low, high, broadcast, at):
     """theta-hat <- theta-hat + Q(h), from the cells: the second half, for who sent a message and who received it."""
     real = code.dtype.type
@@ -135,7 +135,7 @@ def take_codes(codes, codes_at, n_features, size, rounding, cells, low, high, br
         broadcast[at // size, k] = 0
 
 
-@jit
+@lean
 def put_chosen(step, chosen, n_features, size, broadcast, row, innovation, codes):
     """As ``put_codes``, for the codes from -255 to 255 of an entropy code."""
     real = broadcast.dtype.type
@@ -145,7 +145,7 @@ def put_chosen(step, chosen, n_features, size, broadcast, row, innovation, codes
         innovation[0, k] = broadcast[row, k] + real(np.float64(chosen[k]) * STEPS[step])
 
 
-@jit
+@lean
 def take_chosen(step, codes, n_features, size, broadcast, row):
     """As ``take_codes``, for those of ``put_chosen``."""
     real = broadcast.dtype.type
@@ -154,7 +154,7 @@ def take_chosen(step, codes, n_features, size, broadcast, row):
         broadcast[row, k] += real(np.float64(code) * STEPS[step])
 
 
-@jit
+@lean
 def pack_row(code, row, n_features, bits, packed, at):
     """The cells of a row into ``bits`` bits each, the first in the lowest bits, from byte ``at`` of ``packed`` on."""
     waiting, n_waiting = np.uint32(0), 0
@@ -170,7 +170,7 @@ def pack_row(code, row, n_features, bits, packed, at):
         packed[at] = np.uint8(waiting)
 
 
-@jit
+@lean
 def unpack_row(packed, at, n_features, bits, code, row):
     """The inverse of ``pack_row``; False if the bits left over at the end are not zero."""
     waiting, n_waiting = np.uint32(0), 0
@@ -186,7 +186,7 @@ def unpack_row(packed, at, n_features, bits, code, row):
     return waiting == 0
 
 
-@jit
+@lean
 def count_outside(innovation, n_features, low, high):
     """How many entries lie outside the range and so saturate."""
     outside = 0
@@ -195,7 +195,7 @@ def count_outside(innovation, n_features, low, high):
     return outside
 
 
-@jit
+@lean
 def range_row(innovation, n_features, size, low, high):
     """The quantizer's range for a message and how many entries it saturates; given ``low == high`` it adapts.
 

@@ -11,13 +11,13 @@ import numpy as np
 
 from laconic.channel.entropy import HALFWAY, LARGEST, MORE_PRICES, PMORE, PNZ, STEPS, ZERO_PRICES
 from laconic.channel.ranges import HALF
-from laconic.engine.vectors import jit
+from laconic.engine.vectors import lean
 
 _NONZERO, _MORE = np.array(PNZ), np.array(PMORE)
 _WHOLE, _TOP = 0xFFFFFFFF, 1 << 24
 
 
-@jit
+@lean
 def nearest_step(size):
     """The j whose step is nearest to ``size``: ``entropy.nearest_step``, line by line."""
     if not size < 4294967296.0:
@@ -31,7 +31,7 @@ def nearest_step(size):
     return min(max(128 + 4 * (exponent - 1) + above, 0), 255)
 
 
-@jit
+@lean
 def cheapest(prices, n_yes, n_no):
     """The model with which so many answers cost least; of two that cost the same, the first."""
     best, least = 0, prices[0, 0] * n_yes + prices[0, 1] * n_no
@@ -42,7 +42,7 @@ def cheapest(prices, n_yes, n_no):
     return best
 
 
-@jit
+@lean
 def put(yes, p, low, high, written, length):
     """Write a decision: (low, high, bytes written)."""
     middle = low + ((high - low) >> 12) * p
@@ -58,7 +58,7 @@ def put(yes, p, low, high, written, length):
     return low, high, length
 
 
-@jit
+@lean
 def ending(low, high):
     """The shortest number in [low, high] with zeros behind it, and its bytes."""
     for size in range(4):
@@ -69,7 +69,7 @@ def ending(low, high):
     return low, 4
 
 
-@jit
+@lean
 def choose_codes(innovation, n_features, coarseness, dead_zone, chosen):
     """J, and how many entries lie beyond the largest code; ``chosen`` gets the codes."""
     square = 0.0
@@ -86,7 +86,7 @@ def choose_codes(innovation, n_features, coarseness, dead_zone, chosen):
     return j, beyond
 
 
-@jit
+@lean
 def write_codes(j, chosen, n_features, written):
     """The message of these codes into ``written``; how many bytes it has."""
     n_nonzero = n_more = n_ends = 0
@@ -116,7 +116,7 @@ def write_codes(j, chosen, n_features, written):
     return length
 
 
-@jit
+@lean
 def get(p, low, high, code, data, shifted):
     """Read a decision: (yes or no, low, high, code, bytes shifted out), the last -1 if there are none left."""
     middle = low + ((high - low) >> 12) * p
@@ -136,7 +136,7 @@ def get(p, low, high, code, data, shifted):
     return yes, low, high, code, shifted
 
 
-@jit
+@lean
 def read_codes(data, n_features, chosen):
     """The codes in a message, and whether it is one."""
     if data.size < 2 or data[1] > 127:
@@ -169,7 +169,7 @@ def read_codes(data, n_features, chosen):
     return good
 
 
-@jit
+@lean
 def add_codes(j, chosen, n_features, broadcast, row):
     """theta-hat <- theta-hat + k step, rounded once to the working precision."""
     real = broadcast.dtype.type

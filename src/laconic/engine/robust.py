@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from laconic.engine.rows import clear_row, distance_row, dot_row
-from laconic.engine.vectors import jit, load, splat, store, width_of
+from laconic.engine.vectors import counted, jit, load, splat, store, width_of
 
 
 @jit
@@ -20,7 +20,7 @@ def sum_up(sums, broadcast, row):
         sums[row, k] += np.float64(broadcast[row, k])
 
 
-@jit
+@counted
 def limit_of(lengths, own, reach):
     """``reach`` times the lower median of the lengths; one length alone is compared with ``own``."""
     n = lengths.size
@@ -36,7 +36,7 @@ def limit_of(lengths, own, reach):
     return reach * ordered[(n - 1) // 2]
 
 
-@jit
+@counted
 def weigh_row(reach, broadcast, sums, at, neighbours, start, stop, size):
     """(taken, kept) of each neighbour of the row that starts at ``at``."""
     n = stop - start

@@ -250,7 +250,10 @@ def advance(
     starts, neighbours, combination, degrees = graph
     weights, duals, broadcast, run_sums, spoken, codes, scales, memory = rows
     inputs, phases, ahead, pull, innovation, spare, chosen, written, units, tops, totals = scratch
-    numbers, (squares, losses) = sums.numbers, scores
+    # Taken apart here, since to ask a tuple for an array counts references, which in a loop costs more than the work.
+    predictions, sent, outside, consensus, energies, replica_errors, sizes = record
+    _, _, mean, errors, distances, numbers, whole = sums
+    squares, losses = scores
     n_rounds, n_agents = labels.shape
     n_rows, size, real = n_rounds * n_agents, weights.shape[1], weights.dtype.type
     direct = rounding == DENSE and thresholds.size == 0 and purse.kind == BY_ROUND
@@ -328,27 +331,27 @@ def advance(
                             algorithm, loss, rho, shrink, mixing, unit, rates[t], real(degrees[i]), limit,
                             weights, duals, broadcast, at, pull, phi, phi_at, label, spare,
                         )  # fmt: skip
-                    record.predictions[t, who] = margin
+                    predictions[t, who] = margin
                     if not abs(margin) <= limit:
                         return DIVERGED, t * n_agents + who
 
                     # 3.: speak.
                     if direct and talks:
                         spoken[i] = SAID
-                        record.sent[t, who] = starts[i + 1] > starts[i]
+                        sent[t, who] = starts[i + 1] > starts[i]
                     elif talks:
-                        said, bits, outside, square = encode_row(
+                        said, bits, beyond, square = encode_row(
                             weights, broadcast, at, n_features, size, threshold, purse, memory, message_bits,
                             rounding, cells, low, high, plan.coarseness, plan.dead_zone, innovation, chosen, written,
                             codes, scales,
                         )  # fmt: skip
                         connected = starts[i + 1] > starts[i]
                         spoken[i] = said
-                        sums.errors[i] = square
-                        record.sent[t, who] = said != SILENT and connected
-                        record.outside[t, who] = outside if connected else 0
-                        if record.bits.size:
-                            record.bits[t, who] = bits if connected else 0
+                        errors[i] = square
+                        sent[t, who] = said != SILENT and connected
+                        outside[t, who] = beyond if connected else 0
+                        if sizes.size:
+                            sizes[t, who] = bits if connected else 0
                 if tallying:
                     tally_row(weights, at, size, numbers[SCALE], units, tops)
                     n_tallied += 1
@@ -372,23 +375,23 @@ def advance(
             mean_of(sums, n_everywhere)
         if stages & MEASURE:
             for i in range(begin, end):
-                sums.distances[i] = distance_row(weights, i * size, sums.mean, 0, size) if n_everywhere > 1 else 0.0
+                distances[i] = distance_row(weights, i * size, mean, 0, size) if n_everywhere > 1 else 0.0
         if stages & TOPS:
-            numbers[ERROR_TOP] = top_of(sums.errors, n_agents)
-            numbers[DISTANCE_TOP] = top_of(sums.distances, n_agents)
+            numbers[ERROR_TOP] = top_of(errors, n_agents)
+            numbers[DISTANCE_TOP] = top_of(distances, n_agents)
         if stages & UNITS:
-            sums.whole[ERROR] = total_of(sums.errors, n_agents, scale_of(numbers[ERROR_TOP], n_everywhere, 0))
-            sums.whole[DISTANCE] = total_of(sums.distances, n_agents, scale_of(numbers[DISTANCE_TOP], n_everywhere, 0))
+            whole[ERROR] = total_of(errors, n_agents, scale_of(numbers[ERROR_TOP], n_everywhere, 0))
+            whole[DISTANCE] = total_of(distances, n_agents, scale_of(numbers[DISTANCE_TOP], n_everywhere, 0))
         if stages & FINISH:
-            error = sums.whole[ERROR] / scale_of(numbers[ERROR_TOP], n_everywhere, 0)
-            distance = sums.whole[DISTANCE] / scale_of(numbers[DISTANCE_TOP], n_everywhere, 0)
-            energy = distance + n_everywhere * dot_row(sums.mean, 0, sums.mean, 0, size)
+            error = whole[ERROR] / scale_of(numbers[ERROR_TOP], n_everywhere, 0)
+            distance = whole[DISTANCE] / scale_of(numbers[DISTANCE_TOP], n_everywhere, 0)
+            energy = distance + n_everywhere * dot_row(mean, 0, mean, 0, size)
             if not (numbers[PEAK] < np.inf and numbers[DISTANCE_TOP] < np.inf and energy < np.inf):
                 energy = np.inf
-            record.broadcast_error[t] = math.sqrt(error)
-            record.consensus[t], record.energy[t] = math.sqrt(distance), energy
+            replica_errors[t] = math.sqrt(error)
+            consensus[t], energies[t] = math.sqrt(distance), energy
             numbers[LARGEST] = largest_label(labels, t, numbers[LARGEST])
-            numbers[SCALE] = scale_of(numbers[PEAK], n_everywhere, sums.mean.itemsize)
+            numbers[SCALE] = scale_of(numbers[PEAK], n_everywhere, mean.itemsize)
             numbers[PENDING] = 1.0 if dual else 0.0
             if not energy < np.inf:
                 return DIVERGED, t * n_agents

@@ -9,10 +9,10 @@ bits.
 
 from __future__ import annotations
 
-from laconic.engine.vectors import jit, ladder, load, splat, store, sum_of, vector_fma, width_of
+from laconic.engine.vectors import ladder, lean, load, splat, store, sum_of, vector_fma, width_of
 
 
-@jit
+@lean
 def dot_row(a, a_at, b, b_at, size):
     """Inner product, summed in four interleaved vectors that meet pairwise: one order, on every machine."""
     width = width_of(a)
@@ -30,7 +30,7 @@ def dot_row(a, a_at, b, b_at, size):
     return sum_of((s0 + s2) + (s1 + s3))
 
 
-@jit
+@lean
 def distance_row(a, a_at, b, b_at, size):
     """Squared distance of two rows, summed as ``dot_row`` sums."""
     width = width_of(a)
@@ -51,7 +51,7 @@ def distance_row(a, a_at, b, b_at, size):
     return sum_of((s0 + s2) + (s1 + s3))
 
 
-@jit
+@lean
 def add_row(total, total_at, factor, row, row_at, size):
     """Total <- total + factor * row: the dual step, and diffusion's combination with what was heard."""
     factor = splat(factor)
@@ -59,21 +59,21 @@ def add_row(total, total_at, factor, row, row_at, size):
         store(total, total_at + k, load(total, total_at + k) + factor * load(row, row_at + k))
 
 
-@jit
+@lean
 def subtract_row(a, a_at, b, b_at, difference, difference_at, size):
     """Difference <- a - b."""
     for k in range(0, size, width_of(a)):
         store(difference, difference_at + k, load(a, a_at + k) - load(b, b_at + k))
 
 
-@jit
+@lean
 def copy_row(source, source_at, target, target_at, size):
     """Target <- source."""
     for k in range(0, size, width_of(source)):
         store(target, target_at + k, load(source, source_at + k))
 
 
-@jit
+@lean
 def clear_row(row, at, size):
     """Row <- 0."""
     zero = splat(row.dtype.type(0))
@@ -113,7 +113,7 @@ def disagree_row(broadcast, at, neighbours, start, stop, disagreement, size):
         k += width
 
 
-@jit
+@lean
 def mix_row(broadcast, at, neighbours, combination, start, stop, pull, size):
     """Sum over neighbours of a_ij (theta-hat_j - theta-hat_i), in the order of the neighbour list."""
     width = width_of(broadcast)
@@ -141,7 +141,7 @@ def mix_row(broadcast, at, neighbours, combination, start, stop, pull, size):
         k += width
 
 
-@jit
+@lean
 def mix_spoken_row(weights, broadcast, at, neighbours, combination, start, stop, spoken, pull, size):
     """Sum over neighbours that have just spoken of a_ij (theta-hat_j - theta_i), in the order of the neighbour list."""
     clear_row(pull, 0, size)

@@ -10,7 +10,7 @@ import math
 
 from laconic.engine.robust import clip_disagreement, clip_duals, clip_mixture, weigh_row
 from laconic.engine.rows import add_row, disagree_row, dot_row, mix_row, mix_spoken_row
-from laconic.engine.vectors import jit, ladder, load, splat, store, width_of
+from laconic.engine.vectors import counted, ladder, lean, load, splat, store, width_of
 
 SQUARED, LOGISTIC, HINGE, SQUARED_HINGE = range(4)
 LOSSES = {"squared": SQUARED, "logistic": LOGISTIC, "hinge": HINGE, "squared-hinge": SQUARED_HINGE}
@@ -31,7 +31,7 @@ STEPS = {
 # --------------------------------------------------------------------------------------------------------------------
 
 
-@jit
+@lean
 def slope_of(loss, margin, label):
     """Derivative of the loss in the prediction; a missing label (NaN) pulls nowhere."""
     if math.isnan(label):
@@ -45,7 +45,7 @@ def slope_of(loss, margin, label):
     return -label if label * margin < 1.0 else 0.0
 
 
-@jit
+@lean
 def value_of(loss, margin, label):
     """The loss itself; NaN where the label is missing."""
     if loss == SQUARED:
@@ -57,7 +57,7 @@ def value_of(loss, margin, label):
     return max(0.0, 1.0 - label * margin)
 
 
-@jit
+@lean
 def proximal_slope(loss, a, c, label):
     """``s = l'(m, y)`` where ``m = (a - s) / c``: the scalar that DOKL's exact update comes down to."""
     if math.isnan(label):
@@ -104,7 +104,7 @@ def linearized_row(weights, duals, at, disagreement, phi, phi_at, size, slope, s
         store(weights, at + k, theta - gain * (gradient + pull))
 
 
-@jit
+@lean
 def proximal_row(
     weights, duals, broadcast, at, disagreement, phi, phi_at, size, square, label, loss, eta, rho, degree, shrink, v
 ):
@@ -126,7 +126,7 @@ def proximal_row(
         store(weights, at + k, (load(v, k) - slope * load(phi, phi_at + k)) * inverse)
 
 
-@jit
+@lean
 def descend_row(weights, at, phi, phi_at, size, slope, shrink, step):
     """Gradient step: theta <- theta - step [slope phi + shrink theta]."""
     slope, shrink, step = splat(slope), splat(shrink), splat(step)
@@ -135,7 +135,7 @@ def descend_row(weights, at, phi, phi_at, size, slope, shrink, step):
         store(weights, at + k, theta - step * (slope * load(phi, phi_at + k) + shrink * theta))
 
 
-@jit
+@lean
 def combine_descend_row(weights, at, mixing, pull, phi, phi_at, size, slope, shrink, step):
     """Combine, then adapt, in one pass: psi = theta + mixing * pull, theta <- psi - step [slope phi + shrink psi]."""
     mixing, slope, shrink, step = splat(mixing), splat(slope), splat(shrink), splat(step)
@@ -184,7 +184,7 @@ def learn_row(
     return margin
 
 
-@jit
+@counted
 def hear_with_care(
     answer, algorithm, rho, mixing, reach,
     weights, duals, broadcast, sums, at, neighbours, combination, start, stop, pull,

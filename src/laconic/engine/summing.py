@@ -14,8 +14,8 @@ from numba.extending import register_jitable
 
 from laconic.engine.vectors import (
     add_bits,
-    jit,
     ladder,
+    lean,
     load,
     splat,
     store,
@@ -51,7 +51,7 @@ def scale_of(peak, n_terms, itemsize):
     return math.ldexp(1.0, room(n_terms, itemsize) - exponent)
 
 
-@jit
+@lean
 def fits(peak, scale, n_terms, itemsize):
     """Whether a sum of terms up to ``peak`` with this scale has neither run over nor lost much."""
     limit = math.ldexp(1.0, room(n_terms, itemsize))
@@ -74,7 +74,7 @@ def tally_row(weights, at, size, scale, units, tops):
     store(tops, 0, top)
 
 
-@jit
+@lean
 def fold(units, n_rows, totals):
     """Take the sums of ``n_rows`` rows over into ``totals``, of 64 bits, and begin anew."""
     narrow = units.itemsize == 4
@@ -85,7 +85,7 @@ def fold(units, n_rows, totals):
         units[0, k] = 0
 
 
-@jit
+@lean
 def total_of(values, n_values, scale):
     """The sum of values that are not negative, in multiples of 1/scale."""
     total = np.int64(0)
@@ -94,7 +94,7 @@ def total_of(values, n_values, scale):
     return total
 
 
-@jit
+@lean
 def top_of(values, n_values):
     """The largest of some values; infinite if one of them is not a number."""
     top = 0.0

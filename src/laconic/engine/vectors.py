@@ -21,9 +21,15 @@ from numba.extending import intrinsic, lower_builtin, models, register_model
 
 jit = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
-# A call passes some seventy numbers for its arrays, which is worth more than most of what is done to a row: what is
-# called for every row of a round is not called at all.
-ladder = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)
+# Of functions that allocate nothing: numba would count references to each array that it passes, which costs more than
+# most of what is done to a row.
+lean = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)
+# What is called from there inherits that, unless it says that it does allocate.
+counted = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=True)
+# A call passes some seventy numbers for its arrays: what is called for every row of a round is not called at all.
+ladder = njit(
+    nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False, forceinline=True
+)
 
 VECTOR_BYTES = 32  # one AVX2 register, two NEON ones
 INDEX = ir.IntType(64)
