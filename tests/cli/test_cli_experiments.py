@@ -75,7 +75,7 @@ def test_bandwidths_are_halved(files, capsys):
     mse = [float(re.search(r"Local: step [\d.]+ with mse ([\d.e-]+)", text)[1]) for text in (narrow, screen)]
     assert mse[1] < 0.5 * mse[0]
     command = screen.rstrip().split("\n")[-1].strip()
-    assert command.startswith("laconic run flats.csv --bandwidth 0.4 --learner local --step ")
+    assert command.startswith("laconic run flats.csv --bandwidth 0.4 --kernel gaussian --learner local --step ")
     timed, _ = run(capsys, *words, "--budget", "1h")
     assert re.search(
         r"bandwidths on 12.5% of the rounds, with mse: 0.025: .* 0.05: .* 0.1: .* 0.2: .* 0.4: ",

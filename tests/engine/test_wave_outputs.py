@@ -111,8 +111,3 @@ def test_what_is_refused(features):
         lc.WaveRLS(outputs=2, loss="logistic")
     with pytest.raises(ValueError, match="outputs must be at least 1"):
         lc.WaveRLS(outputs=0)
-
-
-def test_a_running_agent_has_one_output(features):
-    with pytest.raises(ValueError, match="learner must have one output to run as an agent, got 3 outputs"):
-        lc.Agent("ada", ["ben"], features, lc.WaveRLS(outputs=3), n_agents=2)

@@ -10,7 +10,7 @@ from laconic.cli import main
 from laconic.deploy.settings.site import Site
 from laconic.experiments.figures import _ORDER, _STYLED
 from laconic.experiments.methods import all_methods, methods
-from laconic.experiments.settings import ENDS, METHODS, SETTINGS, WAVES
+from laconic.experiments.settings import DEFAULT, ENDS, METHODS, SETTINGS, WAVES
 
 SITE = """
 [model]
@@ -146,7 +146,7 @@ def test_the_papers_methods_are_registered_learners_and_two_halves():
     known = {learner.name for learner in learners.every()}
     assert set(METHODS) - known == {"C-ODKLA", "Q-ODKLA"}
     assert known <= set(all_methods())
-    assert set(_STYLED) == set(METHODS) and set(_ORDER) == {*METHODS, *WAVES, *ENDS}
+    assert set(_STYLED) == set(METHODS) and set(_ORDER) == {*METHODS, *WAVES, *ENDS, DEFAULT}
     for name, method in methods(SETTINGS["energy"]).items():
         made = method.make({step: values[0] for step, values in method.grid.items()})
         assert made.regularization == 1e-4

@@ -145,8 +145,8 @@ def disagreement(models: Sequence[Array]) -> float | None:
     None while there are fewer than two, or if they cannot be compared.
 
     >>> import numpy as np
-    >>> disagreement([np.array([1.0, 0.0]), np.array([0.0, 1.0])])
-    0.7071067811865476
+    >>> round(disagreement([np.array([1.0, 0.0]), np.array([0.0, 1.0])]), 6)
+    0.707107
     """
     if len(models) < 2 or len({model.shape for model in models}) > 1:
         return None
