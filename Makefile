@@ -73,6 +73,7 @@ format: $(VENV)/.dev ## put the code into its one format
 
 bench: $(VENV)/.dev ## time laconic against its yardsticks
 	@$(BIN)/python benchmarks/speed.py
+	@$(BIN)/python benchmarks/scale.py
 
 docs: $(VENV)/.docs ## build the documentation into site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -23,7 +23,7 @@ _FORMAT = 1
 _LONGEST_HEADER = 2**23  # the scaling of a hundred thousand inputs
 
 #: Columns with an entry for each round and agent, and the kind of number that it is.
-_WIDE = {"predictions": "f", "labels": "f", "sent": "b", "saturated": "f"}
+_WIDE = {"predictions": "f", "labels": "f", "sent": "bi", "saturated": "f"}
 _ROUNDS = ("consensus_error", "energy", "replica_error")
 _COLLECTIVE = ("collective_square", "collective_loss")
 _SIZES = {"message_sizes": "iu"}  # where messages vary in length

@@ -90,7 +90,7 @@ class Trace:
     ----------
     predictions, labels : array (T, N), or (T, N, K) of a learner with K outputs
     sent : bool array (T, N)
-        Who broadcast in which round.
+        Who broadcast in which round; of a run that kept only some rounds (``every=``) how often since the last one.
     saturated : array (T, N)
         Share of a message's entries that lay outside the quantizer's range.
     state : State

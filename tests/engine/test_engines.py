@@ -168,3 +168,20 @@ def test_a_sweep_of_several_maps_is_one_of_each():
         lc.sweep(learners, maps, NETWORKS["ring"], iter([(X, y)]))
     with pytest.raises(ValueError, match="features must be a map, or at least one"):
         lc.sweep(learners, {}, NETWORKS["ring"], X, y)
+
+
+def test_every_so_many_rounds_are_kept_and_what_was_sent_in_between_is_counted(features, tmp_path):
+    X, y = make_stream(25, 6)
+    learner = make_learner("odkla", channel=CHANNELS["both"])
+    whole = lc.simulate(learner, features, NETWORKS["ring"], X, y)
+    blocks = [(X[a:b], y[a:b]) for a, b in ((0, 3), (3, 14), (14, 25))]  # which need not fit
+    thin = lc.simulate(learner, features, NETWORKS["ring"], blocks, every=4)
+    assert np.array_equal(thin.predictions, whole.predictions[3::4])
+    assert np.array_equal(thin.energy, whole.energy[3::4])
+    assert np.array_equal(thin.sent, whole.sent[:24].reshape(6, 4, 6).sum(axis=1))
+    assert np.array_equal(thin.bits.sum(axis=0), whole.bits[:24].sum(axis=0))
+    assert thin.to_frame()["round"].unique().to_list() == [4, 8, 12, 16, 20, 24]
+    assert np.array_equal(thin.weights, whole.weights) and thin.state.round == 25
+    assert np.array_equal(lc.Trace.load(thin.save(tmp_path / "thin.npz")).sent, thin.sent)
+    with pytest.raises(ValueError, match="every must be 1 with WaveRLS"):
+        lc.simulate(lc.WaveRLS(), features, NETWORKS["ring"], X, y, every=4)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -39,6 +39,14 @@ class Chunk(NamedTuple):
     n_rounds: int
     ending: str | None
     agent: int
+
+
+@runtime_checkable
+class Releasing(Protocol):
+    """An engine that can hand over its state for good, which takes less memory than a copy."""
+
+    def release(self) -> State:
+        """All that the next round would need; the engine is of no use any more."""
 
 
 class Engine(Protocol):

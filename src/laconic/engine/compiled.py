@@ -30,6 +30,7 @@ from laconic.trace import State
 _BLOCK_ROWS = 128  # features computed ahead of the learner: they stay in the second-level cache
 _CACHE_LINE = 64
 _NO_ORDER = np.empty(0, dtype=np.int64)
+_NOTHING = np.empty(0)
 _ROUNDING_CODES = {"rise": coding.RISE, "tread": coding.TREAD}
 _ENDINGS = {endings.FINISHED: None, endings.BAD_INPUT: "bad input", endings.DIVERGED: "diverged"}
 
@@ -191,13 +192,14 @@ class Compiled:
         self.round, self._parts = first.round, tuple(first.learner)
         n, d = self.n_agents, self._n_features
         self._panel = make_panel(self.learner, n, d, self.dtype)
-        self._rows = make_rows(self._plan, n, 0, self.dtype, clips="sums" in first.learner)
+        self._rows: Any = make_rows(self._plan, n, 0, self.dtype, clips="sums" in first.learner)
         self._rows = self._rows._replace(memory=np.ascontiguousarray(self._sorted(memory)).ravel())
         places = {"weights": self._rows.weights, "duals": self._rows.duals, "sums": self._rows.sums}
         for name, array in first.learner.items():
-            if name in places:
+            if name in places and (state is not None or np.any(array)):  # zeros are there already, and cost no copy
                 places[name][:, :d] = self._sorted(array)
-        self._rows.broadcast[:, :d] = self._sorted(first.broadcast)
+        if state is not None:
+            self._rows.broadcast[:, :d] = self._sorted(first.broadcast)
         if self._panel is not None:
             self._panel.restore({name: self._sorted(array) for name, array in first.learner.items()})
         # A model cannot predict beyond its norm, so a resumed run starts from that yardstick of divergence.
@@ -214,12 +216,12 @@ class Compiled:
         """Agents' rows in the order of the kernels."""
         return np.asarray(array)[self._order] if self._order.size else array
 
-    def _unsorted(self, rows: Array) -> Array:
-        """A copy of the kernels' rows, in the order of the agents."""
+    def _unsorted(self, rows: Array, axis: int = 0) -> Array:
+        """A copy of the kernels' rows, or columns of theirs, in the order of the agents."""
         if not self._order.size:
             return rows.copy()
         array = np.empty_like(rows)
-        array[self._order] = rows
+        array[(slice(None),) * axis + (self._order,)] = rows
         return array
 
     def __reduce__(self) -> Any:
@@ -236,7 +238,7 @@ class Compiled:
             whole -= whole % 4  # whole register tiles
         # Collective scores need a whole round of features at once.
         n_rows = whole * self.n_agents if whole > 1 or self._collective else min(_BLOCK_ROWS, self.n_agents)
-        inputs = np.empty((n_rows if self._order.size else 0, self.features.n_inputs), dtype=self.dtype)
+        inputs = np.empty((0, self.features.n_inputs), dtype=self.dtype)
         phases = aligned(n_rows, self.features.n_frequencies, self.dtype)
         phi = aligned(n_rows, self._n_features, self.dtype)
         room = aligned(3, self._n_features, self.dtype)
@@ -256,6 +258,22 @@ class Compiled:
         memory = self._unsorted(self._rows.memory.reshape(self.n_agents, -1))
         broadcast = self._unsorted(self._rows.broadcast[:, :n])
         return make_state(self.round, learner, broadcast, self.learner.channel, memory)
+
+    def release(self) -> State:
+        """The last state, which takes the engine's memory over, array by array: nothing can be learned any more."""
+        self._settle()
+        n, rows = self._n_features, self._rows._replace(codes=_NOTHING, scales=_NOTHING)
+        self._rows = None
+        kept = {} if self._panel is None else self._panel.parts()
+        learner = {name: self._unsorted(array) for name, array in kept.items() if name in self._parts}
+        for name in self._parts:
+            if name not in kept:
+                learner[name] = self._unsorted(getattr(rows, name)[:, :n])
+                rows = rows._replace(**{name: _NOTHING})
+        memory = self._unsorted(rows.memory.reshape(self.n_agents, -1))
+        broadcast = self._unsorted(rows.broadcast[:, :n])
+        ordered = {name: learner[name] for name in self._parts}
+        return make_state(self.round, ordered, broadcast, self.learner.channel, memory)
 
     def _settle(self) -> None:
         """Let everybody hear what was said last, which would otherwise wait for the next round."""
@@ -310,7 +328,7 @@ class Compiled:
                 scores,
                 samples,
                 mapped,
-                self._order,
+                _NO_ORDER,
                 labels,
                 self._frequencies,
                 step,
@@ -322,7 +340,9 @@ class Compiled:
 
     def advance(self, X: Array, y: Array, mapped: bool = False) -> Chunk:
         """Run the rounds of ``X`` (T, N, d), or of features (T, N, 2L) if ``mapped``, with labels ``y`` (T, N)."""
-        n_rounds = len(y)
+        n_rounds, order = len(y), self._order
+        if order.size:  # in a loop of its own: amid a round, each of these reads and writes would be waited for
+            X, y = np.take(X, order, axis=1), np.take(y, order, axis=1)
         samples = _plain(X.reshape(n_rounds * self.n_agents, X.shape[2]), self.dtype)
         labels = _plain(y, self.dtype)
         record, scores = self._record(n_rounds), self._scores(n_rounds)
@@ -333,7 +353,13 @@ class Compiled:
         columns = {name: column[:finished] for name, column in found}
         if self._plan.rounding == coding.ENTROPY:
             columns["message_sizes"] = record.bits[:finished]
-        return Chunk(columns, finished, _ENDINGS[status], row % self.n_agents)
+        agent = row % self.n_agents
+        if order.size:
+            columns = {
+                name: self._unsorted(column, 1) if column.ndim == 2 else column for name, column in columns.items()
+            }
+            agent = int(order[agent])
+        return Chunk(columns, finished, _ENDINGS[status], agent)
 
     @property
     def _last(self) -> bool:

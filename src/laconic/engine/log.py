@@ -11,6 +11,7 @@ from laconic._validate import Array
 from laconic.engine.chunk import COLUMNS
 
 _IN_MEMORY = 64 * 2**20
+_COUNTED = {"sent", "outside", "message_sizes"}  # columns that are summed over rounds that are not kept
 
 
 @final
@@ -21,7 +22,9 @@ class Log:
     finished columns are mapped: a long run costs disk, not memory.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, every: int = 1, first: int = 0) -> None:
+        self._every, self._round = every, first
+        self._counted: dict[str, Array] = {}
         self._size = 0
         self._chunks: list[dict[str, Array]] = []
         self._files: dict[str, IO[bytes]] = {}
@@ -30,6 +33,8 @@ class Log:
 
     def append(self, columns: dict[str, Array]) -> None:
         """Add the rounds of one chunk; every chunk has the same columns."""
+        if self._every > 1 and len(columns["labels"]):
+            columns = self._thinned(columns)
         n_rounds = len(columns["labels"])
         if n_rounds == 0:
             return
@@ -39,6 +44,25 @@ class Log:
         self._size += sum(column.nbytes for column in columns.values())
         if self._size > _IN_MEMORY:
             self._spill()
+
+    def _thinned(self, columns: dict[str, Array]) -> dict[str, Array]:
+        """Every so many rounds the columns of that round, and what was sent since the last one that was kept."""
+        n_rounds, every = len(columns["labels"]), self._every
+        kept = np.arange(every - 1 - self._round % every, n_rounds, every)
+        thin = {name: column[kept] for name, column in columns.items() if name not in _COUNTED}
+        for name in _COUNTED & columns.keys():
+            since = self._counted.get(name, 0)
+            rows = []
+            for start, stop in zip([0, *(kept + 1)], [*(kept + 1), n_rounds], strict=True):
+                since = since + columns[name][start:stop].sum(axis=0, dtype=np.int64)
+                rows.append(since)
+                since = 0
+            self._counted[name] = rows.pop()
+            thin[name] = np.array(rows, dtype=np.int64).reshape(len(kept), *columns[name].shape[1:])
+        thin["outside"] = thin["outside"] / np.float32(every)
+        thin["info.rounds"] = self._round + 1 + kept
+        self._round += n_rounds
+        return thin
 
     def _spill(self) -> None:
         for name in self._forms:

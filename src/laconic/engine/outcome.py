@@ -9,7 +9,7 @@ import numpy as np
 from laconic._timetable import Timetable
 from laconic._validate import Array
 from laconic._worded import Argument, Setting, Worded
-from laconic.engine.chunk import Engine
+from laconic.engine.chunk import Engine, Releasing
 from laconic.engine.log import Log
 from laconic.features import RandomFeatures
 from laconic.learners import Learner, Speech
@@ -29,7 +29,7 @@ def make_trace(
     seconds: float,
     dtype: str,
 ) -> Trace:
-    """What the run left, with everything needed to tell what it was."""
+    """What the run left, with everything needed to tell what it was; of the engine nothing may be asked any more."""
     columns = log.columns(network.n_agents, dtype)
     outside = columns.pop("outside")
     each = message_bits(learner, features.n_features)
@@ -53,7 +53,7 @@ def make_trace(
     return Trace(
         saturated=outside / np.float32(features.n_features),
         degrees=columns.pop("degrees", network.degrees),
-        state=engine.state(),
+        state=engine.release() if isinstance(engine, Releasing) else engine.state(),
         about=about,
         info=info,
         feature_map=FeatureMap.of(features),

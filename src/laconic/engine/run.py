@@ -12,6 +12,7 @@ from typing import Any
 
 from laconic import _extras, _validate
 from laconic._timetable import Given, Timetable, read
+from laconic.engine import room
 from laconic.engine.chunk import Engine
 from laconic.engine.errors import Diverged
 from laconic.engine.log import Log
@@ -41,6 +42,7 @@ def simulate(
     collective: bool = False,
     progress: bool = False,
     threads: int | None = None,
+    every: int = 1,
 ) -> Trace:
     """Run a learner at every agent of a network over a stream, and return everything that happened.
 
@@ -77,6 +79,9 @@ def simulate(
     threads : int, optional
         Threads of the compiled engine, for which the result is the same to the bit. By default one, and for 10,000
         agents and more one a core.
+    every : int
+        Keep every so many rounds only: predictions and labels of that round, and in ``sent`` how often each agent has
+        spoken since the last one that was kept. ``trace.info["rounds"]`` tells which rounds they are.
 
     Raises
     ------
@@ -111,7 +116,10 @@ def simulate(
         return found
     runner = make_engine(learner, features, network, engine, dtype, state, collective, threads)
     samples = Samples(learner, features, network, X, y)
-    log = Log()
+    every = _validate.integer("every", every, least=1)
+    if every > 1 and learner.speech is Speech.OWN:
+        raise ValueError(f"every must be 1 with {learner.name}, whose waves are told by what was sent in each round.")
+    log = Log(every, runner.round)
     started = time.perf_counter()
 
     def trace() -> Trace:
@@ -215,6 +223,9 @@ def _make_engine(
     if threads is None:
         threads = 1 if network.n_agents < _SHARED else _cores()
     threads = min(_validate.integer("threads", threads, least=1, most=1024), network.n_agents)
+    kernel = learner.kernel()
+    n_matrices = len(kernel.experts.forgetting) if kernel and kernel.experts else int(learner.speech is Speech.OWN)
+    room.check(learner.name, network.n_agents, features.n_features, n_matrices)
     if learner.speech is Speech.OWN:
         return _waving(learner, features, network, engine, dtype, state, collective)
     from laconic.engine.reference import Reference
