@@ -110,7 +110,7 @@ def _panels(figure: Figure, names: tuple[str, ...] | None) -> dict[str, Axes]:
             if k and PANELS[names[k - 1]].y == about.y:
                 panel.tick_params(labelleft=False, which="both")
             else:
-                panel.set_ylabel(_wrapped(about.y, narrow), color=INK, fontsize=8 if narrow else None)
+                panel.set_ylabel(_wrapped(about.y), color=INK, fontsize=8 if narrow else None)
             first.setdefault(about.y, panel)
     found = [str(panel.get_gid()).removeprefix(f"{RUN}:") for panel in figure.axes]
     if not all(name in PANELS and panel.get_gid() != name for name, panel in zip(found, figure.axes, strict=True)):
@@ -124,9 +124,9 @@ def _is_narrow(figure: Figure, columns: int | None = None) -> bool:
     return bool(figure.get_figwidth() / (columns or len(figure.axes)) < _NARROW)
 
 
-def _wrapped(words: str, narrow: bool) -> str:
+def _wrapped(words: str) -> str:
     """In lines that are no longer than a panel is high."""
-    return "\n".join(textwrap.wrap(words, 26 if narrow else 32))
+    return "\n".join(textwrap.wrap(words, 26))
 
 
 def _legend(figure: Figure, panel: Axes) -> None:
