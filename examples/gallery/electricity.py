@@ -21,7 +21,7 @@ def main() -> None:
             lc.simulate(learner, features, lc.Network.ring(n_agents), X, y, engine=ENGINE).error_rate(),
             label=learner.name,
         )
-    panel.set(xlabel="round (half hours at five places)", ylabel="share of wrong directions so far")
+    panel.set(xlabel="round (five half hours, one for each agent)", ylabel="share of wrong directions so far")
     panel.legend(frameon=False)
     save(figure, "electricity")
 
