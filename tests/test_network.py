@@ -163,3 +163,21 @@ def test_edges_are_sorted_and_counted_once():
 def test_networks_that_cannot_be_made_are_refused_at_once(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_a_large_list_of_numbers_is_read_as_one_word_by_word_would_be(tmp_path, monkeypatch):
+    path = tmp_path / "edges.txt"
+    path.write_text("10 2\n2 7\n\n7 10\n10 11\n11 11\n")
+    slow = lc.Network.read(path)
+    for written in ("07 10\n10 2\n", "2 ten\nten 7\n"):  # names after all
+        (tmp_path / "names.txt").write_text(written)
+        named = lc.Network.read(tmp_path / "names.txt")
+        monkeypatch.setattr("laconic._graphs._READ_AT_ONCE", 0)
+        assert lc.Network.read(tmp_path / "names.txt") == named
+        monkeypatch.undo()
+    monkeypatch.setattr("laconic._graphs._READ_AT_ONCE", 0)
+    assert lc.Network.read(path) == slow
+    assert slow.names == ("2", "7", "10", "11")
+    path.write_text("1 2 3\n")
+    with pytest.raises(ValueError, match="two names a line"):
+        lc.Network.read(path)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 
@@ -13,6 +15,7 @@ from laconic._worded import ArgumentError
 _MOST_AGENTS = 2**24
 _MOST_EDGES = 2**26  # some 5 GB while a network is made of them
 _WALKED = 2000
+_READ_AT_ONCE = 2**20  # bytes
 
 
 def parts(n_agents: int, edges: Array) -> tuple[int, Array]:
@@ -101,6 +104,23 @@ def clean_edges(n_agents: int, edges: Iterable[Iterable[int]]) -> Array:
     pairs = np.sort(low * n_agents + high)  # one number for a pair: far quicker to sort
     first = np.concatenate([[True], pairs[1:] != pairs[:-1]])
     return pairs_of(pairs[first], n_agents)
+
+
+def read_pairs(path: Path) -> Array | None:
+    """The pairs in a large file that holds nothing but two numbers a line; None if it is small or anything else.
+
+    What holds names, commas or comments is read word by word, which for millions of lines takes ten times as long.
+    """
+    if path.stat().st_size < _READ_AT_ONCE:
+        return None
+    data = path.read_bytes()
+    if data.translate(None, b"0123456789 \t\r\n") or re.search(rb"(?<!\d)0\d", data):  # 07 and 7 are two names
+        return None
+    try:
+        pairs = np.loadtxt(path, dtype=np.int64, ndmin=2)
+    except ValueError:
+        return None
+    return pairs if pairs.shape[1] == 2 else None
 
 
 def pairs_of(numbers: Array, n_agents: int) -> Array:

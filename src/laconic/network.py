@@ -232,13 +232,16 @@ class Network:
     @classmethod
     def read(cls, path: str | Path) -> Network:
         """A network from a file: GraphML, GML, or a plain text list of edges, two names a line (# starts a comment)."""
-        nx = _extras.need("networkx", "reading a graph")
-
         path = _validate.path("path", path)
-        readers: dict[str, Callable[[Path], Any]] = {".graphml": nx.read_graphml, ".gml": nx.read_gml}
         try:
-            if path.suffix in readers:
-                return cls.from_networkx(readers[path.suffix](path))
+            if path.suffix in (".graphml", ".gml"):
+                nx = _extras.need("networkx", "reading a graph")
+                return cls.from_networkx(getattr(nx, f"read_{path.suffix[1:]}")(path))
+            numbers = _graphs.read_pairs(path)
+            if numbers is not None:
+                known, found = np.unique(numbers, return_inverse=True)
+                edges = found.reshape(numbers.shape)
+                return cls(len(known), edges[edges[:, 0] != edges[:, 1]], known.tolist())
             lines = [line.split("#")[0].replace(",", " ").split() for line in path.read_text().splitlines()]
         except FileNotFoundError:
             raise
