@@ -109,7 +109,7 @@ def clean_edges(n_agents: int, edges: Iterable[Iterable[int]]) -> Array:
 def read_pairs(path: Path) -> Array | None:
     """The pairs in a large file that holds nothing but two numbers a line; None if it is small or anything else.
 
-    What holds names, commas or comments is read word by word, which for millions of lines takes ten times as long.
+    What holds names, commas or comments is read word by word, which for millions of lines takes three times as long.
     """
     if path.stat().st_size < _READ_AT_ONCE:
         return None
@@ -118,7 +118,7 @@ def read_pairs(path: Path) -> Array | None:
         return None
     try:
         pairs = np.loadtxt(path, dtype=np.int64, ndmin=2)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return pairs if pairs.shape[1] == 2 else None
 

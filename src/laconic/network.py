@@ -239,8 +239,8 @@ class Network:
                 return cls.from_networkx(getattr(nx, f"read_{path.suffix[1:]}")(path))
             numbers = _graphs.read_pairs(path)
             if numbers is not None:
-                known, found = np.unique(numbers, return_inverse=True)
-                edges = found.reshape(numbers.shape)
+                known, places = np.unique(numbers, return_inverse=True)
+                edges = places.reshape(numbers.shape)
                 return cls(len(known), edges[edges[:, 0] != edges[:, 1]], known.tolist())
             lines = [line.split("#")[0].replace(",", " ").split() for line in path.read_text().splitlines()]
         except FileNotFoundError:
