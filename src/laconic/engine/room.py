@@ -25,12 +25,12 @@ def check(name: str, n_agents: int, n_features: int, n_matrices: int) -> None:
     >>> check("Experts", 10**9, 100, 2)
     Traceback (most recent call last):
     ...
-    ValueError: network must be smaller for Experts, which keeps ... 1000000000 agents take 160000 GB, ... GB are free.
+    laconic._worded.ArgumentError: network must be smaller for Experts, ... agents take 160,000.0 GB, ... are free.
     """
     needed, free = 8.0 * n_agents * n_matrices * n_features**2, available()
     if needed > free:
         raise ArgumentError(
             "network",
             f"must be smaller for {name}, which keeps {n_matrices} x {n_features} x {n_features} numbers an agent: "
-            f"{n_agents} agents take {needed / 1e9:.3g} GB, {free / 1e9:.3g} GB are free.",
+            f"{n_agents} agents take {needed / 1e9:,.1f} GB, {free / 1e9:,.1f} GB are free.",
         )

@@ -116,7 +116,7 @@ def simulate(
         return found
     runner = make_engine(learner, features, network, engine, dtype, state, collective, threads)
     samples = Samples(learner, features, network, X, y)
-    every = _validate.integer("every", every, least=1)
+    every = _validate.integer("every", every, least=1, most=2**31)
     if every > 1 and learner.speech is Speech.OWN:
         raise ValueError(f"every must be 1 with {learner.name}, whose waves are told by what was sent in each round.")
     log = Log(every, runner.round)
