@@ -46,6 +46,7 @@ SOURCES = (
     "wave_describing",
     "wave_kernels",
     "wave_rounds",
+    "wave_spectrum",
     "../channel/entropy",  # whose tables are part of the machine code
     "../waves/codes",  # and whose constants
 )

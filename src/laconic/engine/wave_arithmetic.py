@@ -1,4 +1,4 @@
-"""Compiled arithmetic for the nodes of a simulator: the shared part with NumPy's bits, the sender's part by LAPACK."""
+"""Compiled arithmetic for a simulator's nodes: the shared part with NumPy's bits, the sender's in one call."""
 
 from __future__ import annotations
 
@@ -22,16 +22,50 @@ from laconic.waves.message import (
     vectors,
     with_vectors,
 )
+from laconic.waves.rule import Numbers
 
 _LONGEST_CODE = 104  # bits
 _KEPT = 4  # factors whose inverses are kept: those of the wave under way
+
+
+class Factor:
+    """What follows from a Cholesky factor L: its inverse, padded to whole vectors, and both turned over."""
+
+    def __init__(self, lower: Array) -> None:
+        n = len(lower)
+        self.lower, self.columns = lower, np.ascontiguousarray(lower.T)
+        self.inverse, self.turned = (aligned(-(-n // 4) * 4, n, np.float64) for _ in range(2))
+        wave_describing.invert(lower, self.inverse, self.turned)
+
+
+class Rows(tuple[Term, ...]):
+    """Terms, and the rows that they are made of: sign, step, codes."""
+
+    rows: Array
+
+    @classmethod
+    def of(cls, rows: Array) -> Rows:
+        """The terms of such rows."""
+        made = cls(Term(sign, step, row[2:]) for (sign, step), row in zip(rows[:, :2].tolist(), rows, strict=True))
+        made.rows = rows
+        return made
+
+
+def rows_of(terms: Sequence[Term], n_features: int) -> Array:
+    """Terms as rows."""
+    if isinstance(terms, Rows):
+        return terms.rows
+    rows = np.empty((len(terms), n_features + 2), dtype=np.int64)
+    for row, term in zip(rows, terms, strict=True):
+        row[0], row[1], row[2:] = term.sign, term.step, term.codes
+    return rows
 
 
 class CompiledArithmetic(Arithmetic):
     """What ``Arithmetic`` does, faster; where agents must agree, with the same bits."""
 
     def __init__(self) -> None:
-        self._inverses: dict[int, tuple[Array, Array]] = {}
+        self._factors: dict[int, Factor] = {}
         self._room: Array | None = None
 
     def cholesky(self, matrix: Array, least: float) -> tuple[Array, bool]:
@@ -42,17 +76,15 @@ class CompiledArithmetic(Arithmetic):
     def spread(self, lower: Array, step: int, codes: Array) -> Array:
         """L (k s)."""
         made = np.empty(len(lower))
-        wave_kernels.spread_codes(lower, on_grid(step), codes, made)
+        wave_kernels.product(self._factor(lower).columns, on_grid(step), codes, made)
         return made
 
     def raised(self, base: Array, lower: Array, terms: Sequence[Term], n: float) -> Array:
         """B + (1/n) sum sign (L k s)(L k s)'."""
         if not terms or not n > 0:
             return base
-        signs = np.array([float(term.sign) for term in terms])
-        steps = np.array([on_grid(term.step) for term in terms])
         made = np.empty_like(base)
-        wave_kernels.add_terms(base, lower, signs, steps, np.array([term.codes for term in terms]), n, made)
+        wave_kernels.add_terms(base, self._factor(lower).columns, rows_of(terms, len(base)), n, made)
         return made
 
     def back(self, lower: Array, step: int, codes: Array) -> Array:
@@ -65,8 +97,7 @@ class CompiledArithmetic(Arithmetic):
         """A message as bytes, and its length in bits."""
         n_terms, n, found = len(said.terms), said.codes.shape[-1], vectors(said)
         rows = np.empty((n_terms + len(found), n + 2), dtype=np.int64)
-        for row, term in zip(rows, said.terms, strict=False):
-            row[0], row[1], row[2:] = term.sign, term.step, term.codes
+        rows[:n_terms] = rows_of(said.terms, n)
         for row, (step, codes) in zip(rows[n_terms:], found, strict=True):
             row[0], row[1], row[2:] = -1, step, codes
         rows[n_terms, 0] = -1 if said.lift is None else said.lift
@@ -86,47 +117,94 @@ class CompiledArithmetic(Arithmetic):
             raise ValueError(
                 "the message ends too early, holds a number beyond all bounds, or is followed by something else"
             )
-        terms = tuple(Term(int(row[0]), int(row[1]), row[2:]) for row in rows[:n_terms])
+        terms = Rows.of(rows[:n_terms])
         lift = int(rows[n_terms, 0]) if down and said.flag else None
         found = [(int(row[1]), row[2:]) for row in rows[n_terms : n_terms + outputs]]
         return with_vectors(said, terms, lift, found), 8 * first + end
 
     # What a sender alone decides ----------------------------------------------------------------------------------
 
-    def _inverse(self, lower: Array) -> Array:
-        """L^-1, kept for as long as the wave may need it."""
-        known = self._inverses.get(id(lower))
-        if known is None or known[0] is not lower:
-            while len(self._inverses) >= _KEPT:
-                del self._inverses[next(iter(self._inverses))]
-            # The transpose of a C array is Fortran's own: nothing is copied on the way in.
-            inverse, _ = lapack.dtrtri(lower.T, lower=0)
-            known = self._inverses[id(lower)] = (lower, np.ascontiguousarray(inverse.T))
-        return known[1]
-
-    def whitened(self, lower: Array, symmetric: Array) -> Array:
-        """L^-1 X L'^-1."""
-        inverse = self._inverse(lower)
-        return np.asarray(inverse @ symmetric @ inverse.T)  # of which one half will be read
+    def _factor(self, lower: Array) -> Factor:
+        """What follows from L, kept for as long as the wave may need it."""
+        known = self._factors.get(id(lower))
+        if known is None or known.lower is not lower:
+            while len(self._factors) >= _KEPT:
+                del self._factors[next(iter(self._factors))]
+            known = self._factors[id(lower)] = Factor(lower)
+        return known
 
     def forward(self, lower: Array, vector: Array) -> Array:
         """L^-1 x, of a vector or of each row."""
-        return vector @ self._inverse(lower).T
+        return vector @ self._factor(lower).inverse[: len(lower), : len(lower)].T
 
-    def solved(self, lower: Array, whitened: Array, vector: Array) -> Array:
-        """L'^-1 W^-1 L^-1 x, of a vector or of each row, the eigenvalues of W at least 1/2."""
-        inverse = self._inverse(lower)
-        half = vector @ inverse.T
-        if not self.above(whitened, 0.5):  # only what lies below 1/2 is looked for, and raised
-            values, basis, n, _, _ = lapack.dsyevr(whitened.T, range="V", vl=-1e300, vu=0.5, lower=1)
-            low = basis[:, :n]
-            whitened = whitened + (low * (0.5 - values[:n])) @ low.T
-        factor, _ = lapack.dpotrf(whitened, lower=1)
-        return np.asarray(lapack.dpotrs(factor, half.T, lower=1)[0].T.reshape(half.shape) @ inverse)
+    def told(
+        self,
+        lower: Array,
+        information: Array,
+        n: float,
+        base: Array,
+        tolerance: float,
+        nu: float,
+        most: int,
+        moments: Array,
+        sizes: Numbers,
+    ) -> tuple[tuple[Term, ...], int | Array, Array]:
+        """Terms of L^-1 (S - n B) L'^-1, and step and codes of L^-1 r, or of that of each output."""
+        factor, vectors = self._factor(lower), np.atleast_2d(moments)
+        n_features, outputs = len(lower), len(vectors)
+        rows = np.empty((min(most, n_features) + outputs, n_features + 2), dtype=np.int64)
+        found = wave_describing.say(
+            factor.inverse,
+            factor.turned,
+            information,
+            n,
+            base,
+            tolerance,
+            nu,
+            most,
+            vectors,
+            np.atleast_1d(np.asarray(sizes, dtype=np.float64)),
+            self._room_of(n_features),
+            rows,
+        )
+        said = rows[found : found + outputs]
+        if moments.ndim == 1:
+            return Rows.of(rows[:found]), int(said[0, 1]), said[0, 2:]
+        return Rows.of(rows[:found]), said[:, 1], said[:, 2:]
+
+    def settled(
+        self, lower: Array, information: Array, thick: float, tolerance: float, nu: float, most: int, moments: Array
+    ) -> tuple[list[Term], Array]:
+        """Terms of W = L^-1 (S + thick I) L'^-1 beyond I, upwards; and L'^-1 W^-1 L^-1 x."""
+        factor, n_features = self._factor(lower), len(lower)
+        vectors = np.atleast_2d(moments)
+        rows = np.empty((min(most, n_features), n_features + 2), dtype=np.int64)
+        solution = np.empty_like(vectors)
+        found = wave_describing.settle(
+            factor.inverse,
+            factor.turned,
+            information,
+            thick,
+            tolerance,
+            nu,
+            most,
+            vectors,
+            self._room_of(n_features),
+            rows,
+            solution,
+        )
+        return list(Rows.of(rows[:found])), solution.reshape(moments.shape)
+
+    def _room_of(self, n_features: int) -> Array:
+        """Room for two matrices."""
+        size = -(-n_features // 4) * 4
+        if self._room is None or self._room.shape[1] != size:
+            self._room = aligned(2 * size, n_features, np.float64).reshape(2, size, size)
+        return self._room
 
     def inverse(self, lower: Array) -> Array:
         """(L L')^-1, symmetric to the bit."""
-        rows = self._inverse(lower)
+        rows = self._factor(lower).inverse[: len(lower), : len(lower)]
         return rows.T @ rows
 
     def above(self, symmetric: Array, least: float) -> bool:
@@ -134,14 +212,3 @@ class CompiledArithmetic(Arithmetic):
         test = symmetric.copy()
         test.flat[:: len(test) + 1] -= least
         return bool(lapack.dpotrf(test.T, lower=1, overwrite_a=1, clean=0)[1] == 0)
-
-    def describe(self, matrix: Array, tolerance: float, nu: float, most: int, positive: bool = False) -> list[Term]:
-        """Terms whose sum is ``matrix`` but for what is small."""
-        n = len(matrix)
-        if self._room is None or len(self._room) != -(-n // 4) * 4:
-            self._room = aligned(-(-n // 4) * 4, n, np.float64)
-        rest = self._room
-        rest[:n, :n] = matrix
-        signs, steps, codes = np.empty(most), np.empty(most, dtype=np.int64), np.empty((most, n), dtype=np.int64)
-        found = wave_describing.describe(rest, tolerance, nu, most, positive, signs, steps, codes)
-        return [Term(int(signs[k]), int(steps[k]), codes[k]) for k in range(found)]

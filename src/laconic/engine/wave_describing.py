@@ -1,7 +1,10 @@
-"""What a sender says of a matrix, compiled: Lanczos with full orthogonalisation, until all that counts has converged.
+"""What a sender says of a matrix and a vector, compiled: whitened, decomposed and rounded in one call.
 
-Only the sender computes this, so its sums may run in any order; they converge far enough for the codes to be those of a
-whole decomposition, but for a tie that is hit once in thousands of runs.
+Only the sender computes this, so its sums may run in any order; they are exact enough for the codes to be those of any
+other decomposition, but for a tie that is hit once in thousands of runs.
+
+Matrices are padded to whole vectors, and of those that are symmetric only tiles on and below the diagonal are made.
+A row of what is said is (sign, step, codes) for a term, (-1, step, codes) for a vector, as ``wave_kernels`` writes it.
 """
 
 from __future__ import annotations
@@ -12,57 +15,223 @@ import numpy as np
 
 from laconic.engine.cache import entry
 from laconic.engine.rows import add_row, dot_row
-from laconic.engine.vectors import jit
-from laconic.engine.wave_rounds import gain_row
+from laconic.engine.vectors import jit, load, splat, store, vector_fma
+from laconic.engine.wave_kernels import on_grid
+from laconic.engine.wave_spectrum import TURNS, count_below, diagonalise, reduce_matrix, reflect, turn_back, turn_on
+from laconic.waves.codes import LARGEST
 
-_FIRST, _EVERY = 12, 6  # when it is asked whether all has converged
-_CONVERGED, _NEAR, _FAR = 1e-12, 0.9, 3.0
+_TILE = 4  # doubles of a vector
+_LEAST = 0.5  # of the eigenvalues that the root solves with
 
 
 @entry
-def describe(matrix, tolerance, nu, most, positive, signs, steps, codes):
-    """Terms of ``matrix`` (D, D), padded to whole vectors and used up; returns how many there are.
+def invert(lower, inverse, turned):
+    """K = L^-1 and its transpose, both padded with zeros."""
+    n, size = lower.shape[0], inverse.shape[1]
+    for i in range(n):
+        for j in range(i):
+            add_row(inverse, i * size, -lower[i, j], inverse, j * size, (j + _TILE) // _TILE * _TILE)
+        inverse[i, i] = 1.0
+        scale = 1.0 / lower[i, i]
+        for j in range(i + 1):
+            inverse[i, j] *= scale
+            turned[j, i] = inverse[i, j]
 
-    Each eigenvalue x with |x| > tol (x > tol, if ``positive``) becomes the term of sign(x) z z', z = sqrt|x|
-    eigenvector; what they say is subtracted, and the rest described in the same way until nothing is left.
+
+@entry
+def say(inverse, turned, information, n, base, tolerance, nu, most, moments, sizes, room, rows):
+    """Terms of K (S - n B) K' beyond the tolerance, then K r of each output in steps near its size, into ``rows``.
+
+    Returns how many terms there are. ``room`` is that of two matrices.
     """
-    size, n_features = matrix.shape[1], codes.shape[1]
-    basis = np.zeros((n_features, size))
-    values, vectors = np.empty(n_features), np.zeros((n_features, size))
+    n_features, size = information.shape[0], inverse.shape[1]
+    matrix, half = room[0], room[1]
+    clear_border(half, n_features)
+    for i in range(n_features):
+        for j in range(n_features):
+            half[i, j] = information[i, j] - n * base[i, j]
+    whiten(inverse, turned, half, matrix)
     found = 0
-    while found < most:
-        n = eigenvectors_beyond(matrix, n_features, tolerance, positive, basis, values, vectors)
-        before = found
-        for _ in range(min(n, most - found)):
-            best = 0
-            for k in range(1, n):
-                if abs(values[k]) > abs(values[best]):
-                    best = k
-            x, total = values[best], 0.0
-            values[best] = 0.0
-            for k in range(n_features):
-                total += vectors[best, k]
-            scale = math.sqrt(abs(x)) if total >= 0.0 else -math.sqrt(abs(x))
-            step = grid(nu * tolerance / math.sqrt(max(abs(x), tolerance)))
-            width, some = 2.0 ** ((step - 128) / 4), False
-            for k in range(n_features):
-                code = np.rint(scale * vectors[best, k] / width)
-                codes[found, k] = np.int64(code)
-                some |= code != 0.0
-            if not some:
-                continue
-            sign = 1.0 if x > 0.0 else -1.0
-            signs[found], steps[found] = sign, step
-            for i in range(n_features):
-                factor = sign * width * width * codes[found, i]
-                if factor != 0.0:
-                    for j in range(size if i // 4 * 4 + 4 > size else i // 4 * 4 + 4):
-                        if j < n_features:
-                            matrix[i, j] -= factor * codes[found, j]
-            found += 1
-        if found == before:
-            break
+    if n > 0.0:
+        found = describe(matrix, n_features, 0.0, tolerance, nu, most, False, rows)
+    for k in range(moments.shape[0]):
+        row = np.zeros((1, size))
+        row[0, :n_features] = moments[k]
+        step = grid(sizes[k])
+        width = on_grid(step)
+        rows[found + k, 0], rows[found + k, 1] = -1, step
+        for i in range(n_features):
+            rows[found + k, 2 + i] = rounded(dot_row(inverse, i * size, row, 0, size) / width)
     return found
+
+
+@entry
+def settle(inverse, turned, information, thick, tolerance, nu, most, moments, room, rows, solution):
+    """The root's terms of W = K (S + thick I) K' beyond I, and K' W^-1 K r of each output.
+
+    The eigenvalues of W that it solves with are at least 1/2. Returns how many terms there are.
+    """
+    n_features, size, outputs = information.shape[0], inverse.shape[1], moments.shape[0]
+    matrix, half = room[0], room[1]
+    clear_border(half, n_features)
+    for i in range(n_features):
+        for j in range(n_features):
+            half[i, j] = information[i, j]
+        half[i, i] += thick
+    whiten(inverse, turned, half, matrix)
+    diagonal, beside, lengths = np.empty(n_features), np.empty(n_features), np.empty(n_features)
+    turns, places = np.empty((TURNS * n_features * n_features, 2)), np.empty(TURNS * n_features**2, dtype=np.int64)
+    reduce_matrix(matrix, n_features, diagonal, beside, lengths, half)
+    n_turns = diagonalise(diagonal, beside, n_features, turns, places)
+    found = terms_of(matrix, lengths, diagonal, turns, places, n_turns, 1.0, tolerance, nu, most, True, rows)
+    turned_rows = np.zeros((outputs, size))
+    columns = np.zeros((n_features, (outputs + _TILE - 1) // _TILE * _TILE))
+    for k in range(outputs):
+        row = np.zeros((1, size))
+        row[0, :n_features] = moments[k]
+        for i in range(n_features):
+            turned_rows[k, i] = dot_row(inverse, i * size, row, 0, size)
+        reflect(matrix, lengths, n_features, turned_rows, k, True)
+        columns[:, k] = turned_rows[k, :n_features]
+    turn_on(turns, places, n_turns, columns)
+    for i in range(n_features):
+        for k in range(outputs):
+            columns[i, k] /= max(diagonal[i], _LEAST)
+    turn_back(turns, places, n_turns, columns)
+    for k in range(outputs):
+        turned_rows[k, :n_features] = columns[:, k]
+        reflect(matrix, lengths, n_features, turned_rows, k, False)
+        for i in range(n_features):
+            solution[k, i] = 0.0
+        for i in range(n_features):
+            for j in range(i + 1):
+                solution[k, j] += turned_rows[k, i] * inverse[i, j]
+    return found
+
+
+@jit
+def clear_border(matrix, n):
+    """Zeros from row and column n on."""
+    matrix[n:, :] = 0.0
+    matrix[:n, n:] = 0.0
+
+
+@jit
+def whiten(inverse, turned, half, matrix):
+    """K X K' into the tiles of ``matrix`` on and below its diagonal; X is ``half``, and is used up."""
+    size = inverse.shape[1]
+    for i in range(0, size, _TILE):
+        multiply(inverse, half, i, i + _TILE, False, matrix)
+    for i in range(0, size, _TILE):
+        multiply(matrix, turned, i, i + _TILE, True, half)
+    for i in range(size):
+        for j in range(i + 1):
+            matrix[i, j] = half[i, j]
+        for j in range(i // _TILE * _TILE, i):
+            matrix[j, i] = half[i, j]
+
+
+@jit
+def multiply(one, other, i, end, triangular, product):
+    """Rows i to i + 3 of a product, up to column ``end``; where ``triangular``, ``other`` is an upper triangle."""
+    size, zero = one.shape[1], splat(0.0)
+    k = 0
+    while k + 2 * _TILE <= end:
+        top = k + 2 * _TILE if triangular else end
+        a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = zero
+        for m in range(top):
+            x, y = load(other, m * size + k), load(other, m * size + k + _TILE)
+            f0, f1, f2, f3 = splat(one[i, m]), splat(one[i + 1, m]), splat(one[i + 2, m]), splat(one[i + 3, m])
+            a0, b0 = vector_fma(f0, x, a0), vector_fma(f0, y, b0)
+            a1, b1 = vector_fma(f1, x, a1), vector_fma(f1, y, b1)
+            a2, b2 = vector_fma(f2, x, a2), vector_fma(f2, y, b2)
+            a3, b3 = vector_fma(f3, x, a3), vector_fma(f3, y, b3)
+        at = i * size + k
+        store(product, at, a0)
+        store(product, at + _TILE, b0)
+        store(product, at + size, a1)
+        store(product, at + size + _TILE, b1)
+        store(product, at + 2 * size, a2)
+        store(product, at + 2 * size + _TILE, b2)
+        store(product, at + 3 * size, a3)
+        store(product, at + 3 * size + _TILE, b3)
+        k += 2 * _TILE
+    if k < end:
+        a0 = a1 = a2 = a3 = zero
+        for m in range(end):
+            x = load(other, m * size + k)
+            a0, a1 = vector_fma(splat(one[i, m]), x, a0), vector_fma(splat(one[i + 1, m]), x, a1)
+            a2, a3 = vector_fma(splat(one[i + 2, m]), x, a2), vector_fma(splat(one[i + 3, m]), x, a3)
+        at = i * size + k
+        store(product, at, a0)
+        store(product, at + size, a1)
+        store(product, at + 2 * size, a2)
+        store(product, at + 3 * size, a3)
+
+
+@jit
+def describe(matrix, n_features, origin, tolerance, nu, most, positive, rows):
+    """Terms of ``matrix``, which is used up, beyond the tolerance from ``origin`` I; returns how many there are."""
+    diagonal, beside, lengths = np.empty(n_features), np.empty(n_features), np.empty(n_features)
+    reduce_matrix(matrix, n_features, diagonal, beside, lengths, np.empty((1, matrix.shape[1])))
+    beyond = n_features - count_below(diagonal, beside, n_features, origin + tolerance)
+    if not positive:
+        beyond += count_below(diagonal, beside, n_features, origin - tolerance)
+    if beyond == 0:
+        return 0
+    turns, places = np.empty((TURNS * n_features * n_features, 2)), np.empty(TURNS * n_features**2, dtype=np.int64)
+    n_turns = diagonalise(diagonal, beside, n_features, turns, places)
+    return terms_of(matrix, lengths, diagonal, turns, places, n_turns, origin, tolerance, nu, most, positive, rows)
+
+
+@jit
+def terms_of(matrix, lengths, values, turns, places, n_turns, origin, tolerance, nu, most, positive, rows):
+    """A row for each eigenvalue beyond the tolerance from ``origin``, the farthest first; returns how many."""
+    n_features, size = len(values), matrix.shape[1]
+    chosen, taken = np.empty(min(most, n_features), dtype=np.int64), np.zeros(n_features, dtype=np.bool_)
+    count = 0
+    while count < len(chosen):
+        best, farthest = -1, tolerance
+        for k in range(n_features):
+            x = values[k] - origin
+            if (x > farthest or (-x > farthest and not positive)) and not taken[k]:
+                best, farthest = k, abs(x)
+        if best < 0:
+            break
+        taken[best], chosen[count] = True, best
+        count += 1
+    if count == 0:
+        return 0
+    columns = np.zeros((n_features, (count + _TILE - 1) // _TILE * _TILE))
+    for k in range(count):
+        columns[chosen[k], k] = 1.0
+    turn_back(turns, places, n_turns, columns)
+    row, found = np.zeros((1, size)), 0
+    for k in range(count):
+        x, total = values[chosen[k]] - origin, 0.0
+        row[0, :n_features] = columns[:, k]
+        reflect(matrix, lengths, n_features, row, 0, False)
+        for i in range(n_features):
+            total += row[0, i]
+        scale = math.sqrt(abs(x)) if total >= 0.0 else -math.sqrt(abs(x))
+        step = grid(nu * tolerance / math.sqrt(max(abs(x), tolerance)))
+        width, some = on_grid(step), False
+        for i in range(n_features):
+            code = rounded(scale * row[0, i] / width)
+            rows[found, 2 + i] = code
+            some |= code != 0
+        if some:
+            rows[found, 0], rows[found, 1] = 1 if x > 0.0 else -1, step
+            found += 1
+    return found
+
+
+@jit
+def rounded(x):
+    """The whole number next to x, within bounds; of what is none, 0."""
+    if math.isnan(x):
+        return 0
+    return np.int64(np.rint(min(float(LARGEST), max(-float(LARGEST), x))))
 
 
 @jit
@@ -71,122 +240,3 @@ def grid(size):
     if not size > 0.0:
         return 0
     return int(min(127.0, max(-128.0, math.floor(4.0 * math.log2(size))))) + 128
-
-
-@jit
-def eigenvectors_beyond(matrix, n_features, tolerance, positive, basis, values, vectors):
-    """Eigenvalues beyond the tolerance and their vectors, as rows; returns how many there are.
-
-    M Q = Q T + beta q e', Q orthonormal, T tridiagonal: T's eigenvalues are M's, first the extreme ones, and the last
-    entries of its eigenvectors times beta say how nearly.
-    """
-    size = matrix.shape[1]
-    diagonal, beside = np.zeros(n_features), np.zeros(n_features)
-    row = np.zeros((1, size))
-    seed = 12345
-    for k in range(n_features):
-        seed = (1103515245 * seed + 12345) % 2147483648
-        basis[0, k] = seed / 1073741824.0 - 1.0
-    length = math.sqrt(dot_row(basis, 0, basis, 0, size))
-    for k in range(n_features):
-        basis[0, k] /= length
-    largest = 0.0
-    for k in range(n_features):
-        gain_row(matrix, 0, basis, k, size, row)
-        diagonal[k] = dot_row(row, 0, basis, k * size, size)
-        beta = math.sqrt(dot_row(row, 0, row, 0, size))
-        for _ in range(3):  # again, where much was taken away: what is left may not be orthogonal enough
-            before = beta
-            for j in range(k, -1, -1):
-                add_row(row, 0, -dot_row(row, 0, basis, j * size, size), basis, j * size, size)
-            beta = math.sqrt(dot_row(row, 0, row, 0, size))
-            if beta > 0.5 * before:
-                break
-        largest = max(largest, abs(diagonal[k]), beta)
-        n = k + 1
-        ended = beta <= 1e-14 * largest or n == n_features
-        if ended or (n >= _FIRST and (n - _FIRST) % _EVERY == 0):
-            theta, off, last = diagonal[:n].copy(), beside[:n].copy(), np.zeros((n, 1))
-            last[n - 1, 0] = 1.0
-            solve_tridiagonal(theta, off, last)
-            count, settled = 0, True
-            low, high = np.argmin(theta), np.argmax(theta)
-            for i in range(n):
-                x, rest = theta[i], abs(beta * last[i, 0])
-                counts = x > tolerance or (x < -tolerance and not positive)
-                near = x > _NEAR * tolerance or (x < -_NEAR * tolerance and not positive)
-                count += counts
-                if near and rest > _CONVERGED * largest:
-                    settled = False
-                # The largest of those that do not count is settled when it is far from counting.
-                if (i == high or (i == low and not positive)) and not near and abs(x) + _FAR * rest > tolerance:
-                    settled = False
-            if ended or settled:
-                if count == 0:
-                    return 0
-                whole = np.eye(n)
-                theta, off = diagonal[:n].copy(), beside[:n].copy()
-                solve_tridiagonal(theta, off, whole)
-                found = 0
-                for i in range(n):
-                    if theta[i] > tolerance or (theta[i] < -tolerance and not positive):
-                        values[found] = theta[i]
-                        for j in range(size):
-                            vectors[found, j] = 0.0
-                        for j in range(n):
-                            add_row(vectors, found * size, whole[i, j], basis, j * size, size)
-                        found += 1
-                return found
-        if ended:
-            return 0
-        beside[k] = beta
-        for j in range(size):
-            basis[n, j] = row[0, j] / beta
-    return 0
-
-
-@jit
-def solve_tridiagonal(diagonal, beside, rows):
-    """Eigenvalues of a symmetric tridiagonal matrix into ``diagonal``, by QL with implicit shifts.
-
-    ``beside`` is the other diagonal and is used up. ``rows`` starts as the transposes of what is to be multiplied by
-    the matrix of eigenvectors: the identity for all of it, a unit column for a single line of it.
-    """
-    n = len(diagonal)
-    beside[n - 1] = 0.0
-    for left in range(n):
-        for _ in range(60):
-            m = left
-            while m < n - 1 and abs(beside[m]) > 1e-16 * (abs(diagonal[m]) + abs(diagonal[m + 1])):
-                m += 1
-            if m == left:
-                break
-            g = (diagonal[left + 1] - diagonal[left]) / (2.0 * beside[left])
-            r = math.sqrt(g * g + 1.0)
-            g = diagonal[m] - diagonal[left] + beside[left] / (g + (r if g >= 0.0 else -r))
-            s = c = 1.0
-            p = 0.0
-            i = m - 1
-            while i >= left:
-                f, b = s * beside[i], c * beside[i]
-                r = math.sqrt(f * f + g * g)
-                beside[i + 1] = r
-                if r == 0.0:
-                    diagonal[i + 1] -= p
-                    beside[m] = 0.0
-                    break
-                s, c = f / r, g / r
-                g = diagonal[i + 1] - p
-                r = (diagonal[i] - g) * s + 2.0 * c * b
-                p = s * r
-                diagonal[i + 1] = g + p
-                g = c * r - b
-                for k in range(rows.shape[1]):
-                    upper, under = rows[i, k], rows[i + 1, k]
-                    rows[i + 1, k] = s * upper + c * under
-                    rows[i, k] = c * upper - s * under
-                i -= 1
-            if i < left:
-                diagonal[left] -= p
-                beside[left] = g
-                beside[m] = 0.0

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from laconic.engine.cache import entry
-from laconic.waves.codes import LONGEST, ORDERS, STEEP
+from laconic.waves.codes import FOURTHS, LONGEST, ORDERS, STEEP
 
 
 @entry
@@ -36,34 +36,28 @@ def cholesky(left, lower, least):
 
 
 @entry
-def add_terms(base, lower, signs, steps, codes, n, made):
-    """B + (1/n) sum sign (L k s)(L k s)' into ``made``."""
+def add_terms(base, columns, rows, n, made):
+    """B + (1/n) sum sign (L k s)(L k s)' into ``made``; the columns of L as rows, a row (sign, step, codes) a term."""
     size = base.shape[0]
-    columns = np.empty((size, size))
+    spread = np.empty(size)
     for i in range(size):
         for j in range(size):
-            columns[j, i] = lower[i, j]
-    total = np.zeros((size, size))
-    spread = np.empty(size)
-    for term in range(codes.shape[0]):
-        product(columns, steps[term], codes[term], spread)
+            made[i, j] = 0.0
+    for term in range(rows.shape[0]):
+        product(columns, on_grid(rows[term, 1]), rows[term, 2:], spread)
+        sign = float(rows[term, 0])
         for i in range(size):
             for j in range(size):
-                total[i, j] += signs[term] * (spread[i] * spread[j])
+                made[i, j] += sign * (spread[i] * spread[j])
     for i in range(size):
         for j in range(size):
-            made[i, j] = base[i, j] + total[i, j] / n
+            made[i, j] = base[i, j] + made[i, j] / n
 
 
 @entry
-def spread_codes(lower, step, codes, spread):
-    """L (k s) into ``spread``."""
-    size = lower.shape[0]
-    columns = np.empty((size, size))
-    for i in range(size):
-        for j in range(size):
-            columns[j, i] = lower[i, j]
-    product(columns, step, codes, spread)
+def on_grid(step):
+    """2^((j-128)/4): a power of two times one of four constants."""
+    return FOURTHS[step & 3] * 2.0 ** ((step >> 2) - 32)
 
 
 @entry
@@ -96,6 +90,8 @@ def write_vector(codes, bits, at):
     """Order and codes of a vector of integers, a bit an entry of ``bits`` from ``at`` on; returns where they end."""
     best, order = 1 << 62, 0
     for p in range(ORDERS):
+        if (p + 1) * len(codes) >= best:
+            break
         length = 0
         for k in codes:
             high = (2 * k - 1 if k > 0 else -2 * k) >> p

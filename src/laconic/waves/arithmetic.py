@@ -13,7 +13,7 @@ import numpy as np
 from laconic._validate import Array
 from laconic.waves.message import Said, Term, decode, encode, on_grid
 from laconic.waves.rule import Numbers
-from laconic.waves.terms import describe
+from laconic.waves.terms import Spectrum, describe, quantized_each
 
 
 class Arithmetic:
@@ -99,21 +99,45 @@ class Arithmetic:
         """L^-1 x, of a vector or of each row."""
         return np.linalg.solve(lower, vector.T).T
 
-    def solved(self, lower: Array, whitened: Array, vector: Array) -> Array:
+    def told(
+        self,
+        lower: Array,
+        information: Array,
+        n: float,
+        base: Array,
+        tolerance: float,
+        nu: float,
+        most: int,
+        moments: Array,
+        sizes: Numbers,
+    ) -> tuple[tuple[Term, ...], int | Array, Array]:
+        """Terms of L^-1 (S - n B) L'^-1, and step and codes of L^-1 r, or of that of each output."""
+        terms: list[Term] = []
+        if n > 0:
+            terms = describe(Spectrum(self.whitened(lower, information - n * base)), tolerance, nu, most)
+        return tuple(terms), *quantized_each(self.forward(lower, moments), sizes)
+
+    def settled(
+        self, lower: Array, information: Array, thick: float, tolerance: float, nu: float, most: int, moments: Array
+    ) -> tuple[list[Term], Array]:
+        """Terms of W = L^-1 (S + thick I) L'^-1 beyond I, upwards; and L'^-1 W^-1 L^-1 x, of a vector or of each row.
+
+        W is solved with its eigenvalues at least 1/2.
+        """
+        spectrum = Spectrum(self.whitened(lower, information + thick * np.eye(len(lower))))
+        terms = describe(spectrum, tolerance, nu, most, origin=1.0, positive=True)
+        return terms, self.solved(lower, spectrum, moments)
+
+    def solved(self, lower: Array, spectrum: Spectrum, vector: Array) -> Array:
         """L'^-1 W^-1 L^-1 x, of a vector or of each row: what is asked of W is solved, its eigenvalues at least 1/2."""
-        values, basis = np.linalg.eigh(whitened)
-        turned = (self.forward(lower, vector) @ basis) / np.maximum(values, 0.5)
-        return np.linalg.solve(lower.T, basis @ turned.T).T
+        turned = (self.forward(lower, vector) @ spectrum.basis) / np.maximum(spectrum.values, 0.5)
+        return np.linalg.solve(lower.T, spectrum.basis @ turned.T).T
 
     def inverse(self, lower: Array) -> Array:
         """(L L')^-1, symmetric to the bit."""
         rows = np.linalg.solve(lower, np.eye(len(lower)))
         product = rows.T @ rows
         return 0.5 * (product + product.T)
-
-    def describe(self, matrix: Array, tolerance: float, nu: float, most: int, positive: bool = False) -> list[Term]:
-        """Terms whose sum is ``matrix`` but for what is small."""
-        return describe(matrix, tolerance, nu, most, positive)
 
     def above(self, symmetric: Array, least: float) -> bool:
         """Whether all eigenvalues are larger than ``least``: whether what is left of it has a Cholesky factor."""

@@ -18,6 +18,7 @@ from laconic._validate import Array
 LARGEST = 2**40  # of an integer's magnitude
 ORDERS = 16
 STEEP = 6  # from this u >> p on the code grows with the digits only
+FOURTHS = (1.0, 1.189207115002721, 1.4142135623730951, 1.681792830507429)  # 2^(k/4), of which steps are made
 LONGEST = 42  # binary digits of u that a reader accepts
 
 

@@ -9,26 +9,23 @@ import numpy as np
 from laconic._validate import Array
 from laconic.waves.arithmetic import Arithmetic
 from laconic.waves.message import Term, grid
-from laconic.waves.terms import matrix_of, term_of, upright
+from laconic.waves.terms import Spectrum, describe, matrix_of, term_of, upright
 
 
 def describe_change(
-    arithmetic: Arithmetic, lower: Array, known: Array | None, wanted: Array, kappa: float, nu: float, most: int
-) -> list[Term]:
-    """The root's terms: from X0 (the identity if None) to X1, so that what comes out is safely positive.
+    arithmetic: Arithmetic, known: Array, wanted: Array, kappa: float, nu: float, most: int
+) -> tuple[list[Term], Spectrum]:
+    """The root's terms from X0 to X1, so that what comes out is safely positive; and the spectrum of X1.
 
     The eigenvalues of X1 are raised to at least 1/2. While X0 + terms has an eigenvalue x < 1/4, there is one more
-    term, z = sqrt(1/2 - x) eigenvector.
+    term, z = sqrt(1/2 - x) eigenvector. (Where X0 = I and kappa is at least 1/2, an eigenvalue that is raised to 1/2
+    has no term, and all terms are positive: ``Arithmetic.settled`` does that at once.)
     """
-    start = np.eye(len(lower)) if known is None else known
-    # Where X0 = I, an eigenvalue that is raised to 1/2 lies within a kappa from 1/2 on: it has no term.
-    positive = known is None and kappa >= 0.5
-    if not positive and not arithmetic.above(wanted, 0.5):
-        values, vectors = np.linalg.eigh(wanted)
-        wanted = (vectors * np.maximum(values, 0.5)) @ vectors.T
-    terms = arithmetic.describe(wanted - start, kappa, nu, most, positive)
-    total = start + sum((matrix_of(term) for term in terms), np.zeros_like(start))
-    for _ in range(len(lower)):
+    spectrum = Spectrum(wanted)
+    raised = (spectrum.basis * np.maximum(spectrum.values, 0.5)) @ spectrum.basis.T
+    terms = describe(Spectrum(raised - known), kappa, nu, most)
+    total = known + sum((matrix_of(term) for term in terms), np.zeros_like(known))
+    for _ in range(len(known)):
         if arithmetic.above(total, 0.25):
             break
         value, vector = arithmetic.least(total)
@@ -39,7 +36,7 @@ def describe_change(
             break
         terms.append(term)
         total += matrix_of(term)
-    return terms
+    return terms, spectrum
 
 
 def lift_low(

@@ -19,13 +19,12 @@ from typing import NamedTuple
 import numpy as np
 
 from laconic._validate import Array
-from laconic.waves.codes import Reader, Writer
+from laconic.waves.codes import FOURTHS, Reader, Writer
 from laconic.waves.rule import Numbers
 
 CODE = 2  # the number of this way to say it, which agents compare; 1 had exp-Golomb codes
 SWEEP = 0  # the wave number of a sweep; waves count from 1
 _WAVES = 2**15 - 1
-_FOURTHS = (1.0, 1.189207115002721, 1.4142135623730951, 1.681792830507429)  # 2^(k/4)
 MOST_TERMS = 4096
 _LARGEST = 3e38  # that a float32 can hold
 
@@ -79,7 +78,7 @@ def on_grid(step: int) -> float:
     >>> on_grid(128), on_grid(130), on_grid(120)
     (1.0, 1.4142135623730951, 0.25)
     """
-    return math.ldexp(_FOURTHS[step & 3], (step >> 2) - 32)
+    return math.ldexp(FOURTHS[step & 3], (step >> 2) - 32)
 
 
 def bfloat16(value: float) -> int:

@@ -303,14 +303,20 @@ class Node:
         rule, carried = self.rule, self.carried
         sigma = math.sqrt(max(self.own.count, 1.0) / carried)
         lower, _ = self.common.whitener(carried)
-        change = self.arithmetic.whitened(lower, total.information - total.n * base)
-        nu = rule.fineness(self.n_features)
-        terms = self.arithmetic.describe(change, tau * rule.kappa * sigma, nu, rule.most) if total.n > 0 else []
-        vector = self.arithmetic.forward(lower, total.moments)
-        step, codes = quantized_each(vector, rule.delta * sigma * _root_mean(total))
+        terms, step, codes = self.arithmetic.told(
+            lower,
+            total.information,
+            total.n,
+            base,
+            tau * rule.kappa * sigma,
+            rule.fineness(self.n_features),
+            rule.most,
+            total.moments,
+            rule.delta * sigma * _root_mean(total),
+        )
         flag = wave != SWEEP and _even(self.link)
         q, v, pull, sway = briefly(total[3:])
-        said = Said(wave, flag, total.n, q, v, tuple(terms), step, codes, pull=pull, sway=sway)
+        said = Said(wave, flag, total.n, q, v, terms, step, codes, pull=pull, sway=sway)
         return Message(to, *self.arithmetic.encode(said), len(terms), self.wave, self.start), said
 
     def _decide(self) -> Message:
@@ -322,9 +328,14 @@ class Node:
         nu, thick = rule.fineness(self.n_features), common.thick(n)
         # 1. The change from n C + thick I to S + thick I, whitened by the former.
         lower, raised = common.whitener(n)
-        known = arithmetic.whitened(lower, arithmetic.thickened(common.information, n, thick)) if raised else None
-        wanted = arithmetic.whitened(lower, S + thick * np.eye(self.n_features))
-        terms = describe_change(arithmetic, lower, known, wanted, rule.kappa, nu, rule.most)
+        residual = total.moments - common.thin * rule.ridge * common.theta
+        if raised or rule.kappa < 0.5:
+            known = arithmetic.whitened(lower, arithmetic.thickened(common.information, n, thick))
+            wanted = arithmetic.whitened(lower, S + thick * np.eye(self.n_features))
+            terms, spectrum = describe_change(arithmetic, known, wanted, rule.kappa, nu, rule.most)
+            change = arithmetic.solved(lower, spectrum, residual)
+        else:
+            terms, change = arithmetic.settled(lower, S, thick, rule.kappa, nu, rule.most, residual)
         ahead = rule.carried(rule.following(self.start, self.place.height), self.place.census)
         low = -common.thick(ahead) / (2 * ahead)
         terms, lift, raised_to = lift_low(arithmetic, common.information, lower, terms, n, low, rule.kappa, nu)
@@ -333,7 +344,6 @@ class Node:
         expected = common.energy * n
         curvature = np.divide(total.bend, expected, out=np.zeros_like(expected), where=expected > 0)
         self.trust = np.where(expected > 0, np.maximum(np.maximum(1.0, self.trust / 2), curvature), self.trust)[()]
-        change = arithmetic.solved(lower, wanted, total.moments - common.thin * rule.ridge * common.theta)
         vector = np.divide((change @ revised.whitener(n)[0]).T, self.trust).T
         step, codes = quantized_each(vector, rule.delta * _root_mean(total))
         said = Said(numbered(self.wave), lift is not None, n, 0.0, 0.0, tuple(terms), step, codes, lift)
