@@ -42,6 +42,9 @@ class Whole:
     def is_hat(self, hat):
         return hat == self.now
 
+    def is_blank(self, hat):
+        return not hat
+
     def share(self, index):
         return self.shares[index]
 

@@ -54,6 +54,10 @@ class Accounts:
         """Whether the broadcast is still what it was when it was copied."""
         return bool(np.array_equal(self.ledger.said(0), hat))
 
+    def is_blank(self, hat: Array) -> bool:
+        """Whether a broadcast is zero."""
+        return not hat.any()
+
     def share(self, index: int) -> Array:
         """A copy of F."""
         return self.ledger.shares[index].copy()

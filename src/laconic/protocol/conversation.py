@@ -55,7 +55,7 @@ class Conversation(Handshake):
         if self.lockstep:
             ends = [e for e in self.ends.values() if e.stage is LIVE and e.k < e.spoken]
         else:
-            ends = [e for e in self.ends.values() if e.stage is LIVE and e.k < e.label]
+            ends = [e for e in self.ends.values() if e.stage is LIVE and e.k < e.label and not e.stands]
         self.book.listen([e.index for e in ends])
         for end in ends:
             end.k += 1
@@ -69,7 +69,7 @@ class Conversation(Handshake):
         for end in self.ends.values():
             if end.stage is LIVE:
                 end.label = end.k + 1
-                if say or self.has_words(end):
+                if say or (end.amid and not end.spoken) or self.has_words(end):
                     self.say(end, kind, data)
                 end.unheard += 1
                 end.late = LATER * end.late if end.late > 0.5 else 0.0
@@ -102,8 +102,9 @@ class Conversation(Handshake):
                 if rounds > self.apart:
                     self.doubt(end)
                     continue
-                self.book.let_pass(end.index, rounds - 1)
-                end.k += rounds - 1
+                if not end.stands:
+                    self.book.let_pass(end.index, rounds - 1)
+                    end.k += rounds - 1
                 end.label = end.k + 1
                 end.unheard += rounds
             end.counted &= end.stage is LIVE

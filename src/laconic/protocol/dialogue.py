@@ -8,8 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from laconic._validate import Array
 from laconic.protocol.accounts import Accounts
 from laconic.protocol.conversation import Conversation
+from laconic.protocol.handshake import FURTHEST
 from laconic.protocol.ledger import Ledger
 from laconic.protocol.messages import (
     Call,
@@ -70,6 +72,7 @@ class Dialogue(Conversation):
         self.former: dict[int, Session] = {}  # who was a neighbour once
         self.joining = False
         self.started = False  # whether there was a round, or a memory of one
+        self.begun = False  # whether this process has had a round
         self.tell_whole = False  # whether the broadcast has to be told in full in the next round
         self.told: dict[tuple[str, str], int] = {}  # what was told of whom, and when
         self.vouched = False  # whether the transport knows who sent what is being heard
@@ -119,23 +122,33 @@ class Dialogue(Conversation):
         """Without memory among others that have one: begin with the median of their models, and in their round.
 
         Of an even number the two models in the middle are not averaged: either may be a lie, and the smaller does less.
+        With an old memory, on slots, the own model is one more in that median: it would draw everybody back to where it
+        was, and what it had learned since the others know.
         """
         known = [e for e in self.ends.values() if e.stage is LIVE]
-        if known and not self.started:
+        if known and not self.begun:
             others = sorted(e.claim for e in known)[(len(known) - 1) // 2]
             # In lockstep the round has been set by the sessions; on slots a few rounds are not worth it.
-            if self.round > 0 or (not self.lockstep and others > self.apart):
-                models = np.sort([self.ledger.said(e.index) for e in known], axis=0)
-                low, high = models[(len(known) - 1) // 2], models[len(known) // 2]
-                self.ledger.begin_with(np.where(np.abs(low) <= np.abs(high), low, high))
-                self.tell_whole = True
-                self.counters["recoveries"] += 1
-            if not self.lockstep and others > self.apart and not self.round:
-                self.round = self.finished = others
-                for end in known:  # what was believed of each alone, now that there is something to compare it with
-                    if self.accounts.is_too_large(end.index):
-                        self.quarantine(end)
-        self.started, self.joining = True, False
+            late = not self.lockstep and others > self.round + self.apart
+            if self.started:
+                if late and len(known) > 1 and others <= self.round + FURTHEST and isinstance(self.ledger, Ledger):
+                    self._begin_in_the_middle(known, self.ledger.weights)
+                    self.round = self.finished = others
+            elif late or self.round > 0:
+                self._begin_in_the_middle(known)
+                if late:
+                    self.round = self.finished = others
+                    for end in known:  # what was believed of each alone, now that there is something to compare it with
+                        if self.accounts.is_too_large(end.index):
+                            self.quarantine(end)
+        self.started, self.begun, self.joining = True, True, False
+
+    def _begin_in_the_middle(self, known: list[Session], *own: Array) -> None:
+        models = np.sort([*(self.ledger.said(e.index) for e in known), *own], axis=0)
+        low, high = models[(len(models) - 1) // 2], models[len(models) // 2]
+        self.ledger.begin_with(np.where(np.abs(low) <= np.abs(high), low, high))
+        self.tell_whole = True
+        self.counters["recoveries"] += 1
 
     def remind(self) -> None:
         """Ask again wherever something is open; on slots nobody is waited for longer than for a few reminders."""

@@ -235,6 +235,7 @@ class Handshake(Ends):
             return
         end.begin()
         end.fresh = False
+        end.amid = not (self.book.is_blank(offer.hat) and self.book.is_blank(decide.hat))
         if end.leads:
             self.book.open(end.index, offer.hat, decide.share)
         else:

@@ -47,6 +47,9 @@ class Book(Protocol):
     def is_hat(self, hat: Any) -> bool:
         """Whether the broadcast is still what it was when it was copied."""
 
+    def is_blank(self, hat: Any) -> bool:
+        """Whether a broadcast is zero, as it is before anything was said."""
+
     def share(self, index: int) -> Any:
         """A copy of F."""
 
@@ -112,6 +115,8 @@ class Session:
         Follower: the outstanding offer; and whether one to go on came to nothing since a round began before its answer.
     call, pend : int, (Offer, Decide) or None
         Leader: number of the next call; and what was decided and not confirmed.
+    amid : bool
+        Whether the session began after something had been learned: with a broadcast that was not zero.
     origin : tuple of int
         Which decision on which offer made the session.
     degree : int
@@ -145,6 +150,7 @@ class Session:
     hurried: bool = False
     call: int = 0
     pend: tuple[Offer, Decide] | None = None
+    amid: bool = False
     origin: tuple[int, ...] = ()
     held: list[Statement] = field(default_factory=list)
     unheard: int = 0
@@ -169,6 +175,15 @@ class Session:
     def live(self) -> bool:
         """Whether the edge is in use."""
         return self.stage is LIVE
+
+    @property
+    def stands(self) -> bool:
+        """On slots: whether no edge round is counted yet, since one of the two has not spoken in the session.
+
+        An agent that starts again is silent until it has met all its neighbours, perhaps for many slots, and what is
+        known of it is old, or nothing: each slot would bring the whole difference into the share.
+        """
+        return self.amid and not (self.spoken and self.heard)
 
     def hold(self, statement: Statement, most: int) -> None:
         """Keep for later what comes too early; of too much, the latest is dropped and will be asked for again."""

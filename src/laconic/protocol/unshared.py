@@ -46,6 +46,10 @@ class Unshared:
         """Whether the broadcast is still what it was: without entries it cannot change."""
         return True
 
+    def is_blank(self, hat: object) -> bool:
+        """Whether a broadcast is zero, as is any without entries."""
+        return True
+
     def full(self) -> tuple[Kind, bytes]:
         """What is said in the place of a broadcast told whole."""
         return Kind.SILENCE, b""
