@@ -3,8 +3,10 @@
 import gzip
 import socket
 import threading
+import time
 import urllib.error
 import urllib.request
+from contextlib import suppress
 
 import pytest
 
@@ -86,6 +88,17 @@ def test_a_half_request_is_ended_when_its_time_is_over(serve, connect):
     silent, half = connect(port), connect(port, HALF)
     assert rest(silent) == b"" and rest(half) == b""
     assert b"laconic_round" in scrape(port)
+
+
+def test_there_is_a_time_limit_unless_another_is_asked_for(serve, connect, monkeypatch):
+    now = time.monotonic
+    port = serve()
+    half = connect(port, HALF)
+    assert b"laconic_round" in scrape(port)  # so the half request was seen, too
+    monkeypatch.setattr(time, "monotonic", lambda: now() + 10.0)
+    with suppress(ConnectionError):
+        scrape(port)  # whatever happens next, the server looks at its clock
+    assert rest(half) == b""
 
 
 def test_saying_a_little_now_and_then_gains_no_time(serve, connect):

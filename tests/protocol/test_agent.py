@@ -91,3 +91,15 @@ def test_every_network_and_loss(network, loss, features):
     predictions, sent = run(agents, X, y)
     np.testing.assert_array_equal(predictions, trace.predictions)
     np.testing.assert_array_equal(sent, trace.sent)
+
+
+@pytest.mark.parametrize("label", [1.1e12, -1e17, 1e300])
+def test_a_label_of_which_no_model_could_be_said_begins_no_round(label, features):
+    agent = lc.Agent("ann", [], features, lc.QCODKLA(rho=0.3, eta=1.0), n_agents=1)
+    agent.learn(np.zeros(features.n_inputs), 1.0)
+    before = agent.weights.copy()
+    with pytest.raises(ValueError, match="y must be at most 1e\\+12 in size"):
+        agent.learn(np.zeros(features.n_inputs), label)
+    assert agent.round == 1
+    np.testing.assert_array_equal(agent.weights, before)
+    assert agent.learn(np.zeros(features.n_inputs), 1.0).round == 2
