@@ -280,7 +280,7 @@ def show(what: str, clock: str, options: argparse.Namespace) -> bool:
             states = place.stop(honest)
             rounds = [state.about["round"] for state in states.values()]
             # Of a site that was wiped, what came before was forgotten.
-            learned = place.learned(place.names[1]) if what == "wipe" else min(rounds)
+            learned = place.learned(place.names[1]) if what == "wipe" else int(np.median(rounds))
         finally:
             place.close()
             if options.keep:
