@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from laconic import _validate
 from laconic.cli import live
 from laconic.cli.live import add_live_options
-from laconic.cli.options import Commands, describe, number, one_of, whole
+from laconic.cli.options import Commands, add_json, describe, number, one_of, whole
 
 if TYPE_CHECKING:
     from laconic.deploy.operations.screen import Screen
@@ -97,6 +97,8 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         metavar="LEVEL",
         help="of log lines (info)",
     )
+    add_json(parser, "log lines as JSON: --log json")
+    parser.add_argument("--quiet", action="store_true", help="log errors only: --level error, and no screen")
 
 
 def run_one(arguments: argparse.Namespace) -> int:
@@ -185,9 +187,10 @@ def run_all(arguments: argparse.Namespace) -> int:
         if agent.source.kind == "stdin":
             raise ValueError(f"agent {agent.name!r} reads standard input: run it by itself, with `laconic agent`.")
     degrees = {name: len(site.neighbours(name)) for name in site.names}
-    watched = sys.stdin.isatty() and sys.stderr.isatty()
+    watched = sys.stdin.isatty() and sys.stderr.isatty() and not arguments.quiet
     keys = "q, or Ctrl-C, stops them all" if watched else ""
     screen = Screen(site.n_agents, sys.stderr, arguments.log, arguments.level, neighbours=degrees, keys=keys)
+    screen.live = screen.live and not arguments.quiet
     # All that the supervisor needs is said at this level; what is not to be seen, the screen leaves out.
     options: list[Any] = ["--level", "debug" if arguments.level == "debug" else "info"]
     options += ["--progress", arguments.progress or (1.0 if screen.live else 10.0)]
@@ -228,7 +231,7 @@ def _live(arguments: argparse.Namespace, site: Site, screen: Screen) -> Abstract
     """The page of the site, served by this process."""
     from laconic.cli.dashboard import watched
 
-    return watched(arguments, site, say=screen.announce)
+    return watched(arguments, site, say=(lambda _: None) if arguments.quiet else screen.announce)
 
 
 def _forget_all(site: Site) -> None:
@@ -244,6 +247,10 @@ def _forget_all(site: Site) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> None:
+    if arguments.json:
+        arguments.log = "json"
+    if arguments.quiet:
+        arguments.level = "error"
     if arguments.rounds is not None:
         _validate.integer("--rounds", arguments.rounds, least=1)
     _validate.number("--predictions", arguments.predictions, least=0)

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from laconic.cli.options import Commands, add_quiet, describe, whole
+from laconic.cli.options import Commands, add_json, add_quiet, describe, whole
 from laconic.cli.words import paragraph, table
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("--force", action="store_true", help="replace what is there")
     parser.add_argument("--authority", action="store_true", help="renew: by a new authority")
     parser.add_argument("--retire", action="store_true", help="renew: trust no authority but the newest, and no more")
-    parser.add_argument("--json", action="store_true", help="check: tell what was found as JSON")
+    add_json(parser, "tell what was found or made as JSON")
     add_quiet(parser)
     parser.set_defaults(command=certs)
 
@@ -71,28 +71,31 @@ def certs(arguments: argparse.Namespace) -> int:
     site, names = Site.read(Path(words[0]).expanduser()), tuple(dict.fromkeys(words[1:]))
     if action == "check":
         return _look(site, names, arguments.json)
-    if action == "renew":
-        from laconic.deploy.operations.renewal import renew_certificates, retire_authorities
-
-        if arguments.retire:
-            tell(site, retire_authorities(site))
-            return 0
-        tell(site, renew_certificates(site, names, authority=arguments.authority, days=arguments.days))
-        return 0
-    if action == "revoke":
-        _revoke(site, names)
-        return 0
-    from laconic.deploy.operations.certificates import make_certificates
-
-    tell(site, make_certificates(site, only=arguments.only, force=arguments.force, days=arguments.days))
+    outcomes = _made(arguments, action, site, names)
+    if arguments.json:
+        print(json.dumps([{"name": one.name, "path": str(one.path), "what": one.what} for one in outcomes]))
+    elif action == "revoke":
+        _revoked(site, names, outcomes)
+    else:
+        tell(site, outcomes)
     return 0
+
+
+def _made(arguments: argparse.Namespace, action: str | None, site: Site, names: tuple[str, ...]) -> tuple[Outcome, ...]:
+    from laconic.deploy.operations import certificates, renewal
+
+    if action == "revoke":
+        return renewal.revoke_certificates(site, names)
+    if action == "renew":
+        if arguments.retire:
+            return renewal.retire_authorities(site)
+        return renewal.renew_certificates(site, names, authority=arguments.authority, days=arguments.days)
+    return certificates.make_certificates(site, only=arguments.only, force=arguments.force, days=arguments.days)
 
 
 def _check(arguments: argparse.Namespace, action: str | None, names: list[str]) -> None:
     if action != "renew" and (arguments.authority or arguments.retire):
         raise ValueError(f"{'--authority' if arguments.authority else '--retire'} is for `laconic certs renew`.")
-    if arguments.json and action != "check":
-        raise ValueError("--json is for `laconic certs check`.")
     if arguments.retire and (names or arguments.authority):
         raise ValueError("--retire must stand alone: it makes no certificates.")
     if action is not None and (arguments.only or arguments.force):
@@ -103,10 +106,7 @@ def _check(arguments: argparse.Namespace, action: str | None, names: list[str]) 
         raise ValueError("certs revoke must be told whose certificate to revoke.")
 
 
-def _revoke(site: Site, names: tuple[str, ...]) -> None:
-    from laconic.deploy.operations.renewal import revoke_certificates
-
-    outcomes = revoke_certificates(site, names)
+def _revoked(site: Site, names: tuple[str, ...], outcomes: tuple[Outcome, ...]) -> None:
     print(table([[outcome.name or "", str(outcome.path), outcome.what] for outcome in outcomes], "<<<"))
     assert site.security is not None  # or there would be no outcomes
     again = f"laconic certs renew {site.file} {' '.join(names)}"

@@ -6,7 +6,7 @@ import argparse
 import json
 
 from laconic._version import __version__
-from laconic.cli.options import Commands, describe
+from laconic.cli.options import Commands, add_json, add_quiet, describe
 
 _ABOUT = """
 What to cite if laconic was of use: the paper whose algorithms it implements,
@@ -34,7 +34,8 @@ def add(commands: Commands) -> None:
     parser = commands.add_parser(
         "cite", help="what to cite, as BibTeX", usage="laconic cite [option ...]", **describe(_ABOUT, _EXAMPLES)
     )
-    parser.add_argument("--json", action="store_true", help="the same as JSON")
+    add_json(parser)
+    add_quiet(parser)
     parser.set_defaults(command=cite)
 
 

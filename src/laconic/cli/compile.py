@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import time
 
-from laconic.cli.options import Commands, describe, one_of, whole
+from laconic.cli.options import Commands, add_json, describe, one_of, whole
 from laconic.engine.support import has_numba
 
 _ABOUT = """
@@ -30,6 +31,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("--dtype", type=one_of("float64", "float32"), metavar="T", help="this precision only (both)")
     parser.add_argument("--jobs", type=whole, metavar="N", help="processes that work at the same time (cores)")
     parser.add_argument("--demo", action="store_true", help="only what `laconic demo` needs")
+    add_json(parser, "tell what was not compiled as JSON")
     parser.add_argument("--quiet", action="store_true", help="say nothing unless something is amiss")
     parser.set_defaults(command=run)
 
@@ -63,8 +65,12 @@ def run(arguments: argparse.Namespace) -> int:
         for done, future in enumerate(as_completed(waiting), 1):
             told += future.result()
             show(f"{done} of {len(work)} done")
+    seconds = time.monotonic() - started
+    if arguments.json:
+        print(json.dumps({"groups": len(work), "seconds": seconds, "not_compiled": told}))
+        return 0
     for sentence in told:
         note(f"not compiled: {sentence}")
     if not arguments.quiet:
-        print(f"compiled in {time.monotonic() - started:.0f} s")
+        print(f"compiled in {seconds:.0f} s")
     return 0

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from laconic.cli.live import add_page_options
-from laconic.cli.options import Commands, describe
+from laconic.cli.options import Commands, add_json, add_quiet, describe
 
 if TYPE_CHECKING:
     from laconic.deploy.settings.site import Site
@@ -37,6 +38,8 @@ def add(commands: Commands) -> None:
     parser.add_argument("config", metavar="FILE", help="the site's settings, as `laconic init` writes them")
     add_page_options(parser)
     parser.add_argument("--as", dest="guest", metavar="NAME", help="whose certificate to show, where agents want one")
+    add_json(parser, "tell where the page is as JSON")
+    add_quiet(parser)
     parser.set_defaults(command=dashboard)
 
 
@@ -51,7 +54,9 @@ def dashboard(arguments: argparse.Namespace) -> int:
     def say(words: str) -> None:
         print(words, flush=True)
 
-    with watched(arguments, site, arguments.guest, say):
+    with watched(arguments, site, arguments.guest, (lambda _: None) if arguments.json else say) as address:
+        if arguments.json:
+            say(json.dumps({"site": site.name, "page": address}))
         live.wait()
     return 0
 

@@ -8,7 +8,15 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from laconic.cli.options import Commands, add_data_dir, add_file_options, add_protocol, describe
+from laconic.cli.options import (
+    Commands,
+    add_data_dir,
+    add_file_options,
+    add_json,
+    add_protocol,
+    add_quiet,
+    describe,
+)
 from laconic.cli.screens import print_table
 from laconic.cli.words import count, facts, number, paragraph
 
@@ -34,7 +42,8 @@ def add(commands: Commands) -> None:
     what = "Every known set: its size, its target, and whether its file is at hand."
     part = parts.add_parser("list", help="all known sets", **describe(what, "example:\n  laconic data list"))
     add_data_dir(part)
-    part.add_argument("--json", action="store_true", help="the same as JSON")
+    add_json(part)
+    add_quiet(part)
     part.set_defaults(command=show_list)
     what = "What a set or a file of your own holds: rows, inputs, target, source."
     example = "examples:\n  laconic data info energy\n  laconic data info my.csv --target price"
@@ -43,13 +52,16 @@ def add(commands: Commands) -> None:
     add_file_options(part)
     add_protocol(part)
     add_data_dir(part)
-    part.add_argument("--json", action="store_true", help="the same as JSON")
+    add_json(part)
+    add_quiet(part)
     part.set_defaults(command=show_info)
     what = "Download the raw file of a set, unless it is at hand."
     example = "example:\n  laconic data fetch air-quality --data-dir raw"
     part = parts.add_parser("fetch", help="download the file of a set", **describe(what, example))
     part.add_argument("name", metavar="NAME", help="a name from `laconic data list`")
     add_data_dir(part)
+    add_json(part, "tell where the file is as JSON")
+    add_quiet(part)
     part.set_defaults(command=fetch)
 
 
@@ -109,8 +121,10 @@ def fetch(arguments: argparse.Namespace) -> int:
     """Download, unless it is there."""
     from laconic import data
 
-    path = data.fetch(arguments.name, data_dir=arguments.data_dir)
-    if path is None:
+    path = data.fetch(arguments.name, data_dir=arguments.data_dir, progress=not arguments.hush)
+    if arguments.json:
+        print(json.dumps({"name": arguments.name, "file": None if path is None else str(path)}))
+    elif path is None:
         print(f"{arguments.name} is drawn when it is asked for; there is nothing to fetch.")
     else:
         print(path)

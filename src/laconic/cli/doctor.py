@@ -10,7 +10,7 @@ import time
 from importlib.metadata import PackageNotFoundError, version
 
 from laconic import _extras
-from laconic.cli.options import Commands, add_data_dir, describe
+from laconic.cli.options import Commands, add_data_dir, add_json, add_quiet, describe
 from laconic.engine.support import has_numba
 
 _ABOUT = "\nVersions, data folders, and a short test of the compiled engine."
@@ -27,7 +27,8 @@ def add(commands: Commands) -> None:
     for name, options in listed.items():  # two names for one thing; without a help text a name is not listed
         parser = commands.add_parser(name, **options, **describe(_ABOUT, _EXAMPLES))
         add_data_dir(parser)
-        parser.add_argument("--json", action="store_true", help="the same as JSON")
+        add_json(parser)
+        add_quiet(parser)
         parser.set_defaults(command=run)
 
 

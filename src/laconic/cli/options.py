@@ -170,6 +170,11 @@ def add_quiet(parser: Any) -> None:
     parser.add_argument("--quiet", dest="hush", action="store_true", help="print nothing but errors")
 
 
+def add_json(parser: Any, what: str = "the same as JSON") -> None:
+    """Add ``--json``: the result for a program."""
+    parser.add_argument("--json", action="store_true", help=what)
+
+
 def add_data_dir(parser: Any) -> None:
     """Add ``--data-dir``, the folder of raw data files."""
     parser.add_argument(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from laconic._files import written_whole
-from laconic.cli.options import Commands, describe
+from laconic.cli.options import Commands, add_json, add_quiet, describe
 from laconic.cli.words import note, number, paragraph, plural
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ def add(commands: Commands) -> None:
     parser.add_argument("model", metavar="MODEL", help="a model, as `laconic export` writes it (.npz)")
     parser.add_argument("data", metavar="FILE", help="CSV, Parquet or ARFF, with a row for each prediction")
     parser.add_argument("-o", "--out", metavar="FILE", help="write predictions there as CSV (default: to the screen)")
-    parser.add_argument("--json", action="store_true", help="tell everything as JSON")
+    add_json(parser, "tell everything as JSON")
+    add_quiet(parser)
     parser.set_defaults(command=predict)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from laconic.cli.options import Commands, add_data_dir, add_quiet, describe, one_of, some_of, whole
+from laconic.cli.options import Commands, add_data_dir, add_json, add_quiet, describe, one_of, some_of, whole
 from laconic.experiments.settings import METHODS, SETTINGS, WAVES
 from laconic.learners import normalise
 
@@ -64,6 +65,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("--first-seed", type=whole, default=0, metavar="S", help="from this one on (0)")
     parser.add_argument("--quick", action="store_true", help="a look in a minute: fewer rows, two seeds")
     parser.add_argument("--no-progress", action="store_true", help="no progress bar")
+    add_json(parser, "tell scores and where the report is as JSON")
     add_quiet(parser)
     parser.set_defaults(command=run)
 
@@ -87,6 +89,11 @@ def run(arguments: argparse.Namespace) -> int:
         progress=not (arguments.no_progress or arguments.hush),
     )
     seconds = results["about"]["seconds"]
+    if arguments.json:
+        print(
+            json.dumps({"report": str(out / "report.html"), "seconds": seconds, "rows": results["rows"]}, default=float)
+        )
+        return 0
     print(f"{summary(results['rows'])}\n\n{apart(results['rows'])}".rstrip())
     print(f"\n{seconds:.0f} seconds. The report: {out / 'report.html'}")
     return 0

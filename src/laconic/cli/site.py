@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from laconic.cli.options import Commands, add_quiet, describe, one_of, whole
+from laconic.cli.options import Commands, add_json, add_quiet, describe, one_of, whole
 from laconic.cli.words import paragraph, plural
 from laconic.defaults import TASKS
+
+if TYPE_CHECKING:
+    from laconic.deploy.operations.certificates import Outcome
+    from laconic.deploy.settings.site import Site
 
 _AGENTS = 5
 
@@ -40,6 +46,7 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument("--secure", action="store_true", help="with mutual TLS, and certificates for it")
     parser.add_argument("--force", action="store_true", help="overwrite settings and data that are there")
+    add_json(parser, "tell what was written as JSON")
     add_quiet(parser)
     parser.set_defaults(command=init)
 
@@ -61,16 +68,26 @@ def init(arguments: argparse.Namespace) -> int:
         _need_cryptography()
     for path, content in {**data, file: text}.items():
         _write(path, content)
+    if arguments.json:
+        made = _certificates(site) if arguments.secure else ()
+        files = [str(path) for path in (file, *data, *(outcome.path for outcome in made))]
+        print(json.dumps({"site": str(file), "agents": site.names, "files": files, "notes": notes}))
+        return 0
     for note in notes:
         print(paragraph(note if note.endswith(".") else f"{note[:1].upper()}{note[1:]}."))
     print(paragraph(f"Wrote {file} and data for {plural(site.n_agents, 'agent')}: {', '.join(site.names)}."))
     if arguments.secure:
         from laconic.cli.certs import tell
-        from laconic.deploy.operations.certificates import make_certificates
 
-        tell(site, make_certificates(site))
+        tell(site, _certificates(site))
     print(paragraph(f"`laconic up {file}` starts them, Ctrl-C stops them."))
     return 0
+
+
+def _certificates(site: Site) -> tuple[Outcome, ...]:
+    from laconic.deploy.operations.certificates import make_certificates
+
+    return make_certificates(site)
 
 
 def _content(arguments: argparse.Namespace, file: str) -> tuple[str, dict[str, str], tuple[str, ...]]:

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import math
 import shlex
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from laconic.cli.options import Commands, Parser, add_stream_options, describe, number, some_of, whole
+from laconic.cli.options import (
+    Commands,
+    Parser,
+    add_json,
+    add_quiet,
+    add_stream_options,
+    describe,
+    number,
+    some_of,
+    whole,
+)
 from laconic.experiments.methods import all_methods, channel_of, learner_of
 from laconic.features import KERNELS
 from laconic.learners import ODKLA, QCODKLA, RFFDOKL, Local, normalise, written
@@ -73,6 +84,8 @@ def add(commands: Commands) -> None:
         "--alpha", type=number, metavar="X", help="censoring of QC- and C-ODKLA: first threshold (0.2, or the paper's)"
     )
     group.add_argument("--beta", type=number, metavar="X", help="and its decay a round (0.9995, or the paper's)")
+    add_json(group, "print winners and all that was tried as one JSON object")
+    add_quiet(group)
     parser.set_defaults(command=run)
 
 
@@ -92,7 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
     n_rounds = len(source.stream(0).head(arguments.prefix).y)  # says what is wrong before the bar appears
     sources = {map_: _seen_through(source, map_) for map_ in _candidates(arguments)}
     done: dict[tuple[Map, float], dict[str, Tuning]] = {}
-    with tqdm(desc="tuning", unit=" runs", disable=None, leave=False) as bar:
+    with tqdm(desc="tuning", unit=" runs", disable=arguments.hush or None, leave=False) as bar:
 
         def score(map_: Map, share: float) -> float:
             one = sources[map_]
@@ -111,6 +124,14 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.bandwidth, arguments.frequencies = setting.bandwidth, source.n_frequencies
         arguments.kernel = source.kernel
         n_rounds = max(1, int(n_rounds * halved.share))
+    best = min(found.values(), key=lambda tuning: tuning.score)
+    words = _command(arguments, best, setting)
+    if arguments.json:
+        told = {"data": source.dataset.name, "agents": setting.n_agents, "rounds": n_rounds, "seeds": len(seeds)}
+        told |= {"kernel": source.kernel, "frequencies": source.n_frequencies, "bandwidth": setting.bandwidth}
+        tunings = [_told(tuning) for tuning in found.values()]
+        print(json.dumps({**told, "best": best.method, "command": words, "algorithms": tunings}))
+        return 0
     rounds = plural(n_rounds, "round") + (f" (the first {100 * arguments.prefix:.3g}%)" if arguments.prefix < 1 else "")
     print(
         facts(
@@ -132,10 +153,20 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"\n{_describe_halving(sources, halved)}")
     for tuning in found.values():
         print(f"\n{describe_tuning(tuning)}")
-    best = min(found.values(), key=lambda tuning: tuning.score)
     tried = sum(len(tuning.table) for tuning in found.values())
-    print(f"\n{count(tried)} points tried. The best of all is {best.method}:\n  {_command(arguments, best, setting)}")
+    print(f"\n{count(tried)} points tried. The best of all is {best.method}:\n  {words}")
     return 0
+
+
+def _told(tuning: Tuning) -> dict[str, Any]:
+    """One algorithm's grid for a program; the mse of what diverged is null."""
+    tried = [
+        {**dict(zip(tuning.steps, point, strict=True)), "mse": score if math.isfinite(score) else None}
+        for point, score in tuning.table.items()
+    ]
+    score = tuning.score if math.isfinite(tuning.score) else None
+    edge = bool(tuning.axes) and tuning.on_edge()
+    return {"algorithm": tuning.method, "steps": tuning.steps, "mse": score, "on_edge": edge, "tried": tried}
 
 
 def _widths(text: str) -> tuple[float, ...]:
