@@ -1,4 +1,4 @@
-"""What mkdocs needs from us: equations without scripts.
+"""What mkdocs needs from us: equations without scripts, and the version at the foot of every page.
 
 The pages hold LaTeX between dollar signs, which GitHub shows as it is. Here it becomes MathML, which browsers draw by
 themselves: nothing has to be fetched.
@@ -11,6 +11,14 @@ from typing import Any
 
 _FENCE = re.compile(r"(^```.*?^```|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
 _MATH = re.compile(r"\$\$(?P<block>.+?)\$\$|(?<![\w\\$])\$(?P<inline>[^$\n]+?)\$(?!\w)", re.DOTALL)
+
+
+def on_config(config: Any) -> Any:
+    """Say which version the pages describe."""
+    from laconic import __version__
+
+    config["copyright"] = f"laconic {__version__}"
+    return config
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
