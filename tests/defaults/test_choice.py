@@ -158,3 +158,25 @@ def test_wild_labels_and_inputs_wherever_they_come_do_not_ruin_a_model():
             error[name, what] = float(((said - y[-30:]) ** 2).mean())
     usual = error["none", "label"]
     assert np.isfinite(clean).all() and max(error.values()) < 1.5 * usual, error
+
+
+@pytest.mark.parametrize("n_agents", [1, 2, 5])
+def test_the_first_rounds_are_predicted_by_a_small_model_whose_bits_count(n_agents):
+    rng = np.random.default_rng(4)
+    X = rng.normal([5.0, 1e4], [1.0, 2e3], size=(40, n_agents, 2))
+    y = 100 + 7 * X[..., 0] - X[..., 1] / 1e3
+    y[1, 0] = np.nan
+    run = learn_untuned(X, y, lc.Network.ring(n_agents), task="numbers")
+    early = run.beginning
+    if n_agents == 1:  # ten rows would come after the eighth
+        assert early is None
+        return
+    assert early.start == {2: 5, 5: 2}[n_agents] and early.choice.features.n_features == 13
+    first, means = run.scores.predictions[:8], running_mean(run.scores.truth[:8])
+    assert np.array_equal(first[: early.start], means[: early.start])
+    wrong, usual = (np.nanmean((part - run.scores.truth[:8])[early.start :] ** 2) for part in (first, means))
+    assert wrong < usual
+    said = early.run(early.choice.learner)
+    for part in ("bits", "sent", "link_bits"):  # after its last prediction it says nothing more
+        assert np.array_equal(getattr(run.traces[0], part)[:7], getattr(said, part)[:7]) and said.bits[:7].any()
+    assert run.bits == run.traces[0].bits.sum() and np.isfinite(run.scores.predictions).all()

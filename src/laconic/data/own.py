@@ -80,6 +80,8 @@ def read_frame(path: Path) -> tuple[pl.DataFrame, set[str], str]:
     """The table in a file, which of its columns are nominal, and which line has too few cells, in words."""
     where, raw = path.name, files.read(path)
     kind = Path(files.stem(path)).suffix.lower()
+    if kind in (".json", ".jsonl", ".ndjson"):
+        raise ValueError(f"{where} is JSON: save it as a table, a .csv or .parquet file with a row a sample.")
     nominal: set[str] = set()
     short = ""
     if kind in (".parquet", ".pq"):

@@ -16,11 +16,14 @@ import polars as pl
 
 from laconic._validate import Array
 from laconic.data import own
+from laconic.data.dressed import undressed
 
 _MOST_LEVELS = 50  # words of a column that become columns; one of more tells rows apart, and little else
 _NUMBERING = re.compile(r"(row|record|sample|index|idx|no|nr|id|uuid|guid|key)|.*[_ ](id|uuid|index)|unnamed.*", re.I)
+_COUNTED = 10  # rows that a first column without a name numbers, to be taken for no input
 _DAY = 86_400_000_000  # microseconds
-_FORMATS = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%d", "%d/%m/%Y", "%d.%m.%Y", "%Y/%m/%d")
+_DATES = ("%Y-%m-%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%Y/%m/%d", "%d-%m-%Y")  # the first that fits all cells
+_TIMES = ("", " %H:%M:%S", "T%H:%M:%S", " %H:%M", "T%H:%M")
 
 
 class OpenTable(NamedTuple):
@@ -64,6 +67,10 @@ def read_open(
             raise ValueError(f"the agents of {where} and its target must be two columns, got {name!r} for both.")
         agents = frame[owner].cast(pl.String).fill_null("?").to_numpy()
         frame = frame.drop(owner)
+    bare = None if name in nominal else undressed(frame[name])
+    if bare is not None:
+        notes.append(_read_as_numbers(frame[name]))
+        frame = frame.with_columns(bare)
     y = _labels(frame[name], name in nominal)
     columns: dict[str, Array] = {}
     for column in frame.drop(name).get_columns():
@@ -76,12 +83,14 @@ def read_open(
     X[~np.isfinite(X)] = np.nan
     holes = int(np.isnan(X).sum())
     if holes:
-        notes.append(f"{holes} missing inputs are filled by the mean of what came before")
+        are = "1 missing input is" if holes == 1 else f"{holes} missing inputs are"
+        notes.append(f"{are} filled by the mean of what came before")
     absent = int((np.isnan(y) if y.dtype.kind == "f" else np.array([one is None for one in y])).sum())
     if absent == len(y):
         raise ValueError(f"target {name!r} of {where} has no values at all.")
     if absent:
-        notes.append(f"{absent} rows without {name!r} are predicted and not learned from")
+        are = f"1 row without {name!r} is" if absent == 1 else f"{absent} rows without {name!r} are"
+        notes.append(f"{are} predicted and not learned from")
     return OpenTable(X, y, tuple(columns), name, agents, tuple(notes))
 
 
@@ -109,6 +118,9 @@ def _input(column: pl.Series, nominal: bool, encode: bool) -> tuple[dict[str, Ar
         dates = _dates(column)
         if dates is not None:
             return {name: _days(dates)}, f"{name!r} holds dates: days since 1970"
+    bare = None if nominal else undressed(column)
+    if bare is not None:
+        return {name: bare.to_numpy().astype(np.float64)}, _read_as_numbers(column)
     if not encode:
         return {}, f"{name!r} holds words and is left out"
     words = column.cast(pl.String)
@@ -123,8 +135,14 @@ def _input(column: pl.Series, nominal: bool, encode: bool) -> tuple[dict[str, Ar
     return made, f"{name!r} is one of {len(levels)} words: {len(made)} column{'s' * (len(made) > 1)} of 0 and 1"
 
 
+def _read_as_numbers(column: pl.Series) -> str:
+    return f"{column.name!r} is read as numbers: {column.drop_nulls()[0]!r}, for one"
+
+
 def _numbers_rows(column: pl.Series) -> bool:
-    """Whether a column is called as one that numbers rows is, and holds no value twice."""
+    """Whether a column is called as one that numbers rows is, and holds no value twice; or has no name and counts."""
+    if column.name == "x0" and column.dtype.is_numeric() and len(column) >= _COUNTED and not column.null_count():
+        return bool((column.diff().drop_nulls() == 1).all())
     if not _NUMBERING.fullmatch(column.name.strip() or "unnamed") or column.null_count() or len(column) < 3:
         return False
     if column.n_unique() < len(column):
@@ -135,7 +153,7 @@ def _numbers_rows(column: pl.Series) -> bool:
 
 def _dates(column: pl.Series) -> pl.Series | None:
     """Texts as dates, by the first form that fits them all."""
-    for form in _FORMATS:
+    for form in (day + time for day in _DATES for time in _TIMES):
         read = column.str.to_datetime(form, strict=False)
         if read.null_count() == column.null_count():
             return read
@@ -150,7 +168,7 @@ def _days(column: pl.Series) -> Array:
 
 
 def fill_running(X: Array, prefix: int) -> Array:
-    """Holes of rounds (T, N, d) filled by the mean of all rounds before; in the first ``prefix`` by their own mean.
+    """Holes of rounds (T, N, d) filled by the mean of all rounds before; if there is none, of the first ``prefix``.
 
     >>> import numpy as np
     >>> fill_running(np.array([[[1.0]], [[3.0]], [[np.nan]], [[np.nan]]]), prefix=2).ravel()
@@ -161,8 +179,6 @@ def fill_running(X: Array, prefix: int) -> Array:
         return X
     sums, counts = np.nansum(X, axis=1).cumsum(axis=0), known.sum(axis=1).cumsum(axis=0)
     last = min(prefix, len(X)) - 1
-    sums[:last], counts[:last] = sums[last], counts[last]
-    means = sums / np.maximum(counts, 1)
+    means = np.where(counts > 0, sums, sums[last]) / np.maximum(np.where(counts > 0, counts, counts[last]), 1)
     before = np.concatenate([means[:1], means[:-1]])
-    before[: last + 1] = means[last]
     return np.where(known, X, before[:, None, :])

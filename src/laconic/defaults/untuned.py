@@ -1,8 +1,8 @@
 """A stream learned by what ``choose`` chooses, and beside it what else could have been done with the same rows.
 
-Nothing peeks. Until every agent has seen its first rows, it predicts the running mean of its own labels; then features,
-learner and centre are chosen, those rows are learned, too, and from there on the learner predicts. The first round, in
-which nobody knows anything, is not scored.
+Nothing peeks. Until every agent has seen its first rows, it predicts by the small model of ``beginning``, and before
+that by the running mean of its own labels; then features, learner and centre are chosen, those rows are learned, too,
+and from there on the learner predicts. The first round, in which nobody knows anything, is not scored.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, final
 import numpy as np
 
 from laconic._validate import Array
+from laconic.defaults.beginning import Beginning, begin, with_costs
 from laconic.defaults.choice import PREFIX, Choice, choose
 from laconic.defaults.labels import CLASSES, Labels, recognise
 from laconic.engine import simulate
@@ -91,10 +92,12 @@ class Untuned:
     scores : Scores
         Of the agents' own predictions.
     traces : tuple of Trace
-        One for all models, or one for each.
+        One for all models, or one for each; what the small model of the beginning sent is counted in the first.
     seconds : float
     present : bool array (T, N)
         Where there is a row.
+    beginning : Beginning or None
+        What predicted in the first rounds.
     """
 
     choice: Choice
@@ -104,6 +107,7 @@ class Untuned:
     traces: tuple[Trace, ...]
     seconds: float
     present: Array
+    beginning: Beginning | None = None
 
     @property
     def bits(self) -> int:
@@ -123,16 +127,24 @@ class Untuned:
     @cached_property
     def baselines(self) -> dict[str, Scores]:
         """The mean so far, a linear model over all rows so far, agents that never speak, and a centre that has all."""
-        truth = self.scores.truth
-        found = {"mean": running_mean(truth, together=True), "linear": online_linear(self.X, truth, self.present)}
+        truth, early = self.scores.truth, self.beginning
+        found = {
+            "mean": running_mean(truth, together=True),
+            "linear": online_linear(self.X, truth, self.present, PREFIX if early is None else early.start),
+        }
         alone = self.choice.learner.alone(len(truth))
         if alone is not None:
-            found["local"] = _predictions(_simulate(self.choice, alone, self.network, self.X, truth), truth)
+            said = _predictions(_simulate(self.choice, alone, self.network, self.X, truth), truth)
+            quiet = None if early is None else early.choice.learner.alone(len(truth))
+            first = None if early is None or quiet is None else early.predictions(early.run(quiet))
+            found["local"] = _begun(said, truth, early, first)
         parts = [
             recursive_least_squares(self.choice.features, self.X, column, centralised=True, regularization=_RIDGE)
             for column in np.moveaxis(truth, -1, 0)
         ]
-        found["central"] = _begun(np.stack(parts, axis=-1), truth)
+        found["central"] = _begun(
+            np.stack(parts, axis=-1), truth, early, None if early is None else early.central(_RIDGE)
+        )
         return {name: Scores(self.choice, predictions, truth) for name, predictions in found.items()}
 
 
@@ -182,9 +194,16 @@ def learn_untuned(
     encoded = choice.labels.encode(y)
     truth = encoded[..., None] if encoded.ndim == 2 else encoded
     traces = _simulate(choice, choice.learner, network, X, truth, progress)
+    early = first_said = None
+    if choice.channel is None:
+        about: dict[str, Any] = {"budget": budget, "n_frequencies": n_frequencies, "seed": seed}
+        early = begin(X, y, network, present, choice.labels, **about)
+    if early is not None:
+        first_trace = early.run(early.choice.learner)
+        traces[0], first_said = with_costs(traces[0], first_trace), early.predictions(first_trace)
     seconds = time.perf_counter() - started
-    scores = Scores(choice, _predictions(traces, truth), truth)
-    return Untuned(choice, network, X, scores, tuple(traces), seconds, present)
+    scores = Scores(choice, _begun(_predictions(traces, truth), truth, early, first_said), truth)
+    return Untuned(choice, network, X, scores, tuple(traces), seconds, present, early)
 
 
 def _simulate(
@@ -197,12 +216,15 @@ def _simulate(
 
 
 def _predictions(traces: list[Trace], truth: Array) -> Array:
-    return _begun(np.concatenate([trace.predictions.reshape(*truth.shape[:2], -1) for trace in traces], axis=-1), truth)
+    return np.concatenate([trace.predictions.reshape(*truth.shape[:2], -1) for trace in traces], axis=-1)
 
 
-def _begun(predictions: Array, truth: Array) -> Array:
-    """Predictions as they can be made: the running mean of an agent's own labels until the first rows are there."""
-    return np.concatenate([running_mean(truth[:PREFIX]), predictions[PREFIX:]])
+def _begun(predictions: Array, truth: Array, early: Beginning | None, said: Array | None) -> Array:
+    """Predictions as they can be made: the running mean of an agent's own labels, then the small model, then these."""
+    parts = [running_mean(truth[:PREFIX]), predictions[PREFIX:]]
+    if early is not None and said is not None:
+        parts[0][early.start :] = said[early.start :]
+    return np.concatenate(parts)
 
 
 def running_mean(truth: Array, together: bool = False) -> Array:
@@ -216,10 +238,19 @@ def running_mean(truth: Array, together: bool = False) -> Array:
     return means
 
 
-def online_linear(X: Array, truth: Array, present: Array | None = None) -> Array:
-    """Predictions of one linear model that learns all agents' rows, by recursive least squares, round by round."""
-    first = X[:PREFIX] if present is None else X[:PREFIX][present[:PREFIX]]
-    scaling = Scaling.measure(first)
+def online_linear(X: Array, truth: Array, present: Array | None = None, start: int = PREFIX) -> Array:
+    """Predictions of one linear model that learns all agents' rows, by recursive least squares, round by round.
+
+    Inputs are scaled by the first eight rounds, until then by the first ``start``, and before that it is the mean.
+    """
+    means, n_first = running_mean(truth), len(truth[:PREFIX])
+    early = _least_squares(X[:n_first], truth[:n_first], present, start)
+    return np.concatenate([means[:start], early[start:], _least_squares(X, truth, present, PREFIX)[n_first:]])
+
+
+def _least_squares(X: Array, truth: Array, present: Array | None, start: int) -> Array:
+    first = X[:start] if present is None else X[:start][present[:start]]
+    scaling = Scaling.measure(first.reshape(-1, X.shape[-1]))
     n_rounds, n_agents = X.shape[:2]
     inputs = np.concatenate([scaling.standard(X), np.ones((n_rounds, n_agents, 1))], axis=-1)
     size = inputs.shape[-1]
@@ -233,4 +264,4 @@ def online_linear(X: Array, truth: Array, present: Array | None = None) -> Array
         share: Any = np.linalg.solve(np.eye(len(rows)) + rows @ gain, gain.T)
         weights += share.T @ (truth[t, known] - predictions[t, known])
         spread -= gain @ share
-    return _begun(predictions, truth)
+    return predictions

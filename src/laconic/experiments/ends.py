@@ -92,7 +92,7 @@ def _last_model(stream: Stream, ridge: float) -> Any:
 def default(stream: Stream, seed: int) -> Trace:
     """What is done where nothing is said: no bandwidth of the paper's, no steps, the first eight rows decide.
 
-    Until these are there, every agent predicts the mean of its labels so far, as ``laconic run`` does.
+    Until these are there, a small model predicts, or the mean of an agent's labels so far, as in ``laconic run``.
     """
     run = learn_untuned(stream.X, stream.y, stream.network, task=NUMBERS, seed=seed)
     trace = run.traces[0]
