@@ -1,6 +1,7 @@
 """What tests need, what they skip without, and streams, networks and channels that many of them share."""
 
 import functools
+import gc
 import importlib.util
 import os
 import shutil
@@ -128,6 +129,7 @@ def pytest_collection_finish(session):
         return
     if any("compiled" in getattr(item, "fixturenames", ()) for item in session.items):
         compile_group("rounds", "float64")
+    gc.freeze()  # modules and tests stay: whoever looks for garbage need not walk through half a million objects
 
 
 NETWORKS = {

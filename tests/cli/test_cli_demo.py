@@ -21,7 +21,8 @@ def outcome():
     return demo.show(n_rounds=100)
 
 
-def test_it_prints_a_table_and_says_where_the_page_is(capsys, tmp_path, outcome):
+def test_it_prints_a_table_and_says_where_the_page_is(capsys, tmp_path, outcome, monkeypatch):
+    monkeypatch.setattr(demo, "show", lambda *given: outcome)
     screen, _ = run(capsys, "demo", "--rounds", "100", "-o", "new/page.html")
     assert screen.rstrip().endswith(f"the page: {tmp_path / 'new' / 'page.html'}")
     for row in outcome.rows:

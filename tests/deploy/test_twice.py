@@ -34,7 +34,7 @@ def said(capsys, code, *words):
 
 @pytest.mark.slow
 def test_up_twice_is_one_sentence_and_the_first_goes_on(tmp_path, up, capsys):  # noqa: F811
-    house = House(tmp_path, ("ada", "bob"), source='kind = "file"\nloop = true', site=DISK)
+    house = House(tmp_path, ("ada", "bob"), source='kind = "file"\nloop = true\nrate = 50', site=DISK)
     first = up(house)
     lines_until(first, lambda line: line["event"] == "progress" and line["round"] > 5)
     expected = f"{house.file} is up on this machine already, as process {first.pid}: stop that one first."
@@ -62,7 +62,7 @@ def test_a_supervised_agent_whose_name_is_taken_says_so_and_may_come_again(tmp_p
 @pytest.mark.slow
 def test_an_agent_whose_port_is_taken_is_started_ever_later(tmp_path):
     """As real processes: before, each restart had loaded for longer than an agent has to live to be forgiven."""
-    house = House(tmp_path, ("ada", "bob"), source='kind = "file"\nloop = true')
+    house = House(tmp_path, ("ada", "bob"), source='kind = "file"\nloop = true\nrate = 5')
     with socket.create_server(("127.0.0.1", house.ports["ada"])):
         command = [sys.executable, "-m", "laconic", "up", str(house.file), "--log", "json"]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)

@@ -1,10 +1,8 @@
 """Compilation is announced when there is one, and only then: no clock is asked."""
 
-import os
 import subprocess
 import sys
 
-import pytest
 from numba import njit
 
 from laconic.engine import cache
@@ -41,26 +39,6 @@ def test_nothing_is_told_outside():
         pass
     assert twice(2) == 4
     assert told == []
-
-
-MAP = """
-import laconic as lc, numpy as np
-from laconic.cli.words import note_of_compiling
-from laconic.engine.compiled import map_features
-with note_of_compiling():
-    map_features(lc.RandomFeatures.gaussian(2, 3), np.zeros((4, 2)))
-"""
-
-
-@pytest.mark.slow
-def test_only_a_cold_cache_is_told_of(tmp_path):
-    """In processes of their own, with a folder of compiled code that is empty the first time."""
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
-    said = []
-    for _ in range(2):
-        done = subprocess.run([sys.executable, "-c", MAP], capture_output=True, text=True, env=environment, check=True)
-        said.append(done.stderr)
-    assert said == ["laconic: compiling, once for each installation; this takes about ten seconds.\n", ""]
 
 
 def test_signatures_are_kept_apart(tmp_path):

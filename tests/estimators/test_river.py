@@ -15,11 +15,11 @@ from laconic.estimators.records import draw_column
 from laconic.estimators.solo import ALONE
 
 MODELS = {
-    "regressor": lc.river.Regressor(),
-    "classifier": lc.river.Classifier(),
+    "regressor": lc.river.Regressor(n_frequencies=10),
+    "classifier": lc.river.Classifier(n_frequencies=10),
     "regressor with ADMM": lc.river.Regressor(learner=lc.QCODKLA(rho=0.2, eta=4.0), bandwidth=2.0),
-    "regressors": lc.river.Regressor(n_agents=3, n_frequencies=20),
-    "classifiers": lc.river.Classifier(n_agents=2, n_frequencies=20),
+    "regressors": lc.river.Regressor(n_agents=3, n_frequencies=10),
+    "classifiers": lc.river.Classifier(n_agents=2, n_frequencies=7),
     "classifier with hinge": lc.river.Classifier(learner=lc.DOKL(eta=2.0, loss="hinge"), n_frequencies=7),
 }
 

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from breadth import each
+from breadth import EVERYTHING, each
 from conftest import LEARNERS, make_learner
 from raw_data import find_raw
 from sklearn.base import clone
@@ -41,7 +41,7 @@ def rows_of(X, y):
 # --- scikit-learn's own checks --------------------------------------------------------------------------------------
 
 OPTIONS = {
-    "default": {},
+    "default": {} if EVERYTHING else {"n_frequencies": 20},
     "alone": {"n_agents": 1},
     "local": {"learner": lc.Local(step=0.25)},
     "diffusion": {"learner": lc.RFFDOKL(step=0.25)},

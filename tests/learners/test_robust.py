@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from breadth import each
+from breadth import EVERYTHING, each
 from conftest import CHANNELS, NETWORKS, make_stream
 
 import laconic as lc
@@ -176,7 +176,7 @@ def test_a_resumed_run_has_the_bits_of_an_uninterrupted_one(kind, engine, featur
         lc.simulate(ROBUST[kind](), features, NETWORKS["random"], X[30:], y[30:], engine=engine, state=first.state)
 
 
-@pytest.mark.parametrize("kind", [*ROBUST, "qc-odkla"])
+@pytest.mark.parametrize("kind", [*ROBUST, "qc-odkla"] if EVERYTHING else ["adapt-then-combine", "qc-odkla"])
 def test_robust_learners_keep_all_the_rules(kind):
     make = ROBUST.get(kind, lambda **options: lc.QCODKLA(alpha=0.5, beta=0.95, **options))
     lc.checks.check_learner(make(robust="clip"))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from agent_kit import carry, due, end_round, make_team, post
-from breadth import crossed
+from breadth import crossed, each
 from conftest import CHANNELS, NETWORKS, make_stream
 
 import laconic as lc
@@ -193,8 +193,7 @@ ATTACKS = {
 }
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
-@pytest.mark.parametrize("kind", LEARNERS)
+@pytest.mark.parametrize(("kind", "attack"), each(LEARNERS, ATTACKS))
 def test_one_hostile_member_of_six_does_little(kind, attack, features):
     network, (X, y) = lc.Network.complete(6), make_stream(200, 6)
     learner = LEARNERS[kind]()
