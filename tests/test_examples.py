@@ -72,11 +72,14 @@ def test_own_learner_is_a_program_that_keeps_up_with_odkla(capsys):
 
 
 @pytest.mark.slow
-def test_stream_goes_on_where_it_stopped(tmp_path):
+def test_stream_goes_on_where_it_stopped(tmp_path, capsys):
     state = tmp_path / "state.npz"
     first = run("stream.py", "--blocks", "3", "--state", str(state))
-    second = run("stream.py", "--blocks", "3", "--state", str(state))
-    whole = run("stream.py", "--blocks", "6")
+    program = load("stream")
+    program.main(["--blocks", "3", "--state", str(state)])
+    second = capsys.readouterr().out
+    program.main(["--blocks", "6"])
+    whole = capsys.readouterr().out
     assert "going on from round 750" in second
     rows = [line for line in (first + second).splitlines() if line.startswith("round")]
     assert rows == whole.splitlines()

@@ -16,7 +16,7 @@ from laconic.guard import Guard
 from laconic.protocol.actions import Alert, Note
 from laconic.transport.faults import Crash
 
-N_ROUNDS = 280
+N_ROUNDS = 400
 CLOCKS = {"lockstep": "", "slotted": 'clock = "slotted"\nslot = 1.0'}
 
 
@@ -84,7 +84,7 @@ def test_it_may_be_the_first_sample_or_any_other(tmp_path, clean, at, y):
 def test_many_of_them_are_counted_and_told_of_at_powers_of_two(tmp_path, caplog, clean):
     caplog.set_level(logging.INFO, "laconic")
     house = VirtualSite(tmp_path, N_ROUNDS, progress=5.0)
-    for at in range(30, 270, 20):
+    for at in range(50, 350, 25):
         spoil(house, tmp_path, at=at, y=1e17)
     house.run()
     assert [alert["count"] for alert in house.said("ada", "alert")] == [1, 2, 4, 8]

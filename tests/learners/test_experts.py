@@ -109,11 +109,11 @@ def test_least_squares_solve_the_weighted_equations_with_the_leak(engine, forget
 @pytest.mark.parametrize("engine", ENGINES)
 def test_nothing_winds_up_where_only_one_input_is_ever_seen(engine):
     learner, phi = lc.Experts(forgetting=(0.95,)), features()
-    X, y = np.full((4000, 1, 3), 0.3), np.ones((4000, 1))
+    X, y = np.full((1500, 1, 3), 0.3), np.ones((1500, 1))
     trace = lc.simulate(learner, phi, NETWORKS["alone"], X, y, engine=engine)
     spread = trace.state.learner["spread"][0, 0]
     np.testing.assert_array_equal(spread, spread.T)
-    assert np.linalg.eigvalsh(spread)[-1] < 3 / learner.ridge  # without the leak it would be 0.95^-4000/ridge
+    assert np.linalg.eigvalsh(spread)[-1] < 3 / learner.ridge  # without the leak it would be 0.95^-1500/ridge
     assert abs(trace.predictions[-1, 0] - 1) < 1e-6
 
 

@@ -34,7 +34,7 @@ __all__ = [
     "every_learner",
 ]
 
-_ROUNDS, _AGENTS, _INPUTS = 60, 5, 2
+_ROUNDS, _AGENTS, _INPUTS = 40, 5, 2
 
 Check = Callable[[Learner], None]
 
