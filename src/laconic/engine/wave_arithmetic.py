@@ -67,11 +67,15 @@ class CompiledArithmetic(Arithmetic):
     def __init__(self) -> None:
         self._factors: dict[int, Factor] = {}
         self._room: Array | None = None
+        self._bits = np.empty(0, dtype=np.uint8)
+        self._raised: tuple[Array | None, Array | None, Array, float, Array] = None, None, self._bits, 0.0, self._bits
 
     def cholesky(self, matrix: Array, least: float) -> tuple[Array, bool]:
         """Lower L with L L' = ``matrix``, a pivot under ``least`` raised to it; and whether one was."""
-        lower = np.zeros_like(matrix)
-        return lower, bool(wave_kernels.cholesky(matrix.copy(), lower, least))
+        lower, n = np.zeros_like(matrix), len(matrix)
+        left = self._room_of(n)[0]
+        left[:n, :n] = matrix.T
+        return lower, bool(wave_kernels.cholesky(left, least, lower))
 
     def spread(self, lower: Array, step: int, codes: Array) -> Array:
         """L (k s)."""
@@ -83,8 +87,13 @@ class CompiledArithmetic(Arithmetic):
         """B + (1/n) sum sign (L k s)(L k s)'."""
         if not terms or not n > 0:
             return base
+        rows, (of, by, said, to, made) = rows_of(terms, len(base)), self._raised
+        # A child and its parent make the same, one right after the other; in a simulator, of the same arrays.
+        if of is base and by is lower and to == n and np.array_equal(said, rows):
+            return made
         made = np.empty_like(base)
-        wave_kernels.add_terms(base, self._factor(lower).columns, rows_of(terms, len(base)), n, made)
+        wave_kernels.add_terms(base, self._factor(lower).columns, rows, n, made)
+        self._raised = base, lower, rows, n, made
         return made
 
     def back(self, lower: Array, step: int, codes: Array) -> Array:
@@ -101,9 +110,11 @@ class CompiledArithmetic(Arithmetic):
         for row, (step, codes) in zip(rows[n_terms:], found, strict=True):
             row[0], row[1], row[2:] = -1, step, codes
         rows[n_terms, 0] = -1 if said.lift is None else said.lift
-        bits = np.empty(16 + len(rows) * (16 + _LONGEST_CODE * n), dtype=np.uint8)
-        first, end = header(said), wave_kernels.write_body(rows, n_terms, bits)
-        return first + np.packbits(bits[:end]).tobytes(), 8 * len(first) + end
+        most = 16 + len(rows) * (16 + _LONGEST_CODE * n)
+        if len(self._bits) < most:
+            self._bits = np.empty(most, dtype=np.uint8)
+        first, end = header(said), wave_kernels.write_body(rows, n_terms, self._bits)
+        return first + np.packbits(self._bits[:end]).tobytes(), 8 * len(first) + end
 
     def decode(self, data: bytes, n_features: int, *, down: bool, outputs: int = 1) -> tuple[Said, int]:
         """What a message says, and its length in bits; ValueError if it is none."""

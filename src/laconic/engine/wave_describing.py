@@ -17,10 +17,21 @@ from laconic.engine.cache import entry
 from laconic.engine.rows import add_row, dot_row
 from laconic.engine.vectors import jit, load, splat, store, vector_fma
 from laconic.engine.wave_kernels import on_grid
-from laconic.engine.wave_spectrum import TURNS, count_below, diagonalise, reduce_matrix, reflect, turn_back, turn_on
+from laconic.engine.wave_spectrum import (
+    TURNS,
+    count_below,
+    diagonalise,
+    find_values,
+    find_vector,
+    reduce_matrix,
+    reflect,
+    turn_back,
+    turn_on,
+)
 from laconic.waves.codes import LARGEST
 
 _TILE = 4  # doubles of a vector
+_FEW = 8  # eigenvectors that are looked for one by one
 _LEAST = 0.5  # of the eigenvalues that the root solves with
 
 
@@ -174,14 +185,45 @@ def describe(matrix, n_features, origin, tolerance, nu, most, positive, rows):
     """Terms of ``matrix``, which is used up, beyond the tolerance from ``origin`` I; returns how many there are."""
     diagonal, beside, lengths = np.empty(n_features), np.empty(n_features), np.empty(n_features)
     reduce_matrix(matrix, n_features, diagonal, beside, lengths, np.empty((1, matrix.shape[1])))
-    beyond = n_features - count_below(diagonal, beside, n_features, origin + tolerance)
-    if not positive:
-        beyond += count_below(diagonal, beside, n_features, origin - tolerance)
-    if beyond == 0:
+    low = count_below(diagonal, beside, n_features, origin - tolerance) if not positive else 0
+    high = n_features - count_below(diagonal, beside, n_features, origin + tolerance)
+    if low + high == 0:
         return 0
+    if low + high <= min(_FEW, most):
+        found = few_terms(matrix, lengths, diagonal, beside, low, high, origin, tolerance, nu, rows)
+        if found >= 0:
+            return found
     turns, places = np.empty((TURNS * n_features * n_features, 2)), np.empty(TURNS * n_features**2, dtype=np.int64)
     n_turns = diagonalise(diagonal, beside, n_features, turns, places)
     return terms_of(matrix, lengths, diagonal, turns, places, n_turns, origin, tolerance, nu, most, positive, rows)
+
+
+@jit
+def few_terms(matrix, lengths, diagonal, beside, low, high, origin, tolerance, nu, rows):
+    """Terms of the ``low`` least and the ``high`` largest eigenvalues, if they can be told apart; else -1."""
+    n_features, size = len(diagonal), matrix.shape[1]
+    squares, values = np.empty(n_features), np.zeros(n_features)
+    squares[0] = 0.0
+    largest = abs(diagonal[0])
+    for k in range(1, n_features):
+        squares[k] = beside[k - 1] * beside[k - 1]
+        largest = max(largest, abs(diagonal[k]), abs(beside[k - 1]))
+    bound = 3.0 * largest
+    if not bound < np.inf:
+        return -1
+    find_values(diagonal, squares, n_features, 0, low, -bound, origin - tolerance, values)
+    find_values(diagonal, squares, n_features, n_features - high, n_features, origin + tolerance, bound, values)
+    vectors, work = np.zeros((low + high, size)), np.empty((6, size))
+    sizes = np.empty(low + high)
+    first, last = 0, n_features - 1
+    for k in range(low + high):  # the farthest first
+        up = last >= n_features - high and (first >= low or values[last] - origin >= origin - values[first])
+        x = values[last] if up else values[first]
+        last, first = (last - 1, first) if up else (last, first + 1)
+        if not find_vector(diagonal, beside, n_features, x, 1e-16 * largest, vectors, k, work):
+            return -1
+        sizes[k] = x - origin
+    return coded_terms(matrix, lengths, n_features, sizes, vectors, tolerance, nu, rows)
 
 
 @jit
@@ -206,18 +248,26 @@ def terms_of(matrix, lengths, values, turns, places, n_turns, origin, tolerance,
     for k in range(count):
         columns[chosen[k], k] = 1.0
     turn_back(turns, places, n_turns, columns)
-    row, found = np.zeros((1, size)), 0
+    vectors, sizes = np.zeros((count, size)), np.empty(count)
     for k in range(count):
-        x, total = values[chosen[k]] - origin, 0.0
-        row[0, :n_features] = columns[:, k]
-        reflect(matrix, lengths, n_features, row, 0, False)
+        vectors[k, :n_features], sizes[k] = columns[:, k], values[chosen[k]] - origin
+    return coded_terms(matrix, lengths, n_features, sizes, vectors, tolerance, nu, rows)
+
+
+@jit
+def coded_terms(matrix, lengths, n_features, sizes, vectors, tolerance, nu, rows):
+    """Eigenvectors of T and their eigenvalues as rows; returns how many do not round to nothing."""
+    found = 0
+    for k in range(len(sizes)):
+        x, total = sizes[k], 0.0
+        reflect(matrix, lengths, n_features, vectors, k, False)
         for i in range(n_features):
-            total += row[0, i]
+            total += vectors[k, i]
         scale = math.sqrt(abs(x)) if total >= 0.0 else -math.sqrt(abs(x))
         step = grid(nu * tolerance / math.sqrt(max(abs(x), tolerance)))
         width, some = on_grid(step), False
         for i in range(n_features):
-            code = rounded(scale * row[0, i] / width)
+            code = rounded(scale * vectors[k, i] / width)
             rows[found, 2 + i] = code
             some |= code != 0
         if some:

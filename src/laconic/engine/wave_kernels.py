@@ -11,27 +11,52 @@ import math
 import numpy as np
 
 from laconic.engine.cache import entry
+from laconic.engine.vectors import load, splat, store
 from laconic.waves.codes import FOURTHS, LONGEST, ORDERS, STEEP
+
+_TILE = 4  # doubles of a vector
 
 
 @entry
-def cholesky(left, lower, least):
-    """Lower factor of ``left``, which is used up; a pivot under ``least`` is raised to it. Returns whether one was."""
-    size, raised = left.shape[0], False
-    for j in range(size):
-        pivot = left[j, j]
-        if not pivot >= least:
-            pivot, raised = least, True
-        root = math.sqrt(pivot)
-        lower[j, j] = root
-        for i in range(j + 1, size):
-            # The column, written as a row of the upper triangle too: what is subtracted below runs along it.
-            lower[i, j] = left[i, j] / root
-            left[j, i] = lower[i, j]
-        for i in range(j + 1, size):
-            factor = lower[i, j]
-            for k in range(j + 1, i + 1):
-                left[i, k] -= factor * left[j, k]
+def cholesky(left, least, lower):
+    """Lower factor of a matrix, a pivot under ``least`` raised to it. Returns whether one was.
+
+    ``left`` is the matrix turned over, padded to whole vectors, and is used up: four of its rows at a time become
+    columns of the factor. Each entry still loses its products from left to right.
+    """
+    n, size, raised = lower.shape[0], left.shape[1], False
+    for j in range(0, n, _TILE):
+        i = j
+        while i < size:
+            at0 = j * size + i
+            at1, at2, at3 = at0 + size, at0 + 2 * size, at0 + 3 * size
+            t0, t1, t2, t3 = load(left, at0), load(left, at1), load(left, at2), load(left, at3)
+            for k in range(j):
+                x = load(left, k * size + i)
+                t0 = t0 - splat(left[k, j]) * x
+                t1 = t1 - splat(left[k, j + 1]) * x
+                t2 = t2 - splat(left[k, j + 2]) * x
+                t3 = t3 - splat(left[k, j + 3]) * x
+            store(left, at0, t0)
+            store(left, at1, t1)
+            store(left, at2, t2)
+            store(left, at3, t3)
+            i += _TILE
+        for own in range(j, min(j + _TILE, n)):
+            for k in range(j, own):
+                factor = left[k, own]
+                for i in range(own, n):
+                    left[own, i] -= factor * left[k, i]
+            pivot = left[own, own]
+            if not pivot >= least:
+                pivot, raised = least, True
+            root = math.sqrt(pivot)
+            left[own, own] = root
+            for i in range(own + 1, n):
+                left[own, i] /= root
+    for i in range(n):
+        for j in range(i + 1):
+            lower[i, j] = left[j, i]
     return raised
 
 
@@ -41,17 +66,21 @@ def add_terms(base, columns, rows, n, made):
     size = base.shape[0]
     spread = np.empty(size)
     for i in range(size):
-        for j in range(size):
+        for j in range(i + 1):
             made[i, j] = 0.0
     for term in range(rows.shape[0]):
         product(columns, on_grid(rows[term, 1]), rows[term, 2:], spread)
         sign = float(rows[term, 0])
         for i in range(size):
-            for j in range(size):
-                made[i, j] += sign * (spread[i] * spread[j])
+            own = spread[i]
+            for j in range(i + 1):
+                made[i, j] += sign * (own * spread[j])
+    # The sum is symmetric to the bit; the base need not be.
     for i in range(size):
-        for j in range(size):
-            made[i, j] = base[i, j] + made[i, j] / n
+        for j in range(i + 1):
+            change = made[i, j] / n
+            made[i, j] = base[i, j] + change
+            made[j, i] = base[j, i] + change
 
 
 @entry

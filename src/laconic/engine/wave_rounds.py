@@ -255,20 +255,37 @@ def add_products(information, rows, n, forgetting):
     size = information.shape[1]
     shrink = splat(forgetting)
     for j in range(0, size, _TILE):
-        for k in range(0, j + 1, _TILE):
-            at0 = j * size + k
+        k = 0
+        while (
+            k <= j
+        ):  # two tiles at a time; of the last, which may lie beyond the diagonal, the second is a first again
+            at0, wide = j * size + k, _TILE if k < j else 0
             at1, at2, at3 = at0 + size, at0 + 2 * size, at0 + 3 * size
             a0, a1 = load(information, at0), load(information, at1)
             a2, a3 = load(information, at2), load(information, at3)
+            b0, b1 = load(information, at0 + wide), load(information, at1 + wide)
+            b2, b3 = load(information, at2 + wide), load(information, at3 + wide)
             for row in range(n):
-                x = load(rows, row * size + k)
+                x, y = load(rows, row * size + k), load(rows, row * size + k + wide)
                 if forgetting < 1.0:
                     a0, a1, a2, a3 = shrink * a0, shrink * a1, shrink * a2, shrink * a3
-                a0 = vector_fma(splat(rows[row, j]), x, a0)
-                a1 = vector_fma(splat(rows[row, j + 1]), x, a1)
-                a2 = vector_fma(splat(rows[row, j + 2]), x, a2)
-                a3 = vector_fma(splat(rows[row, j + 3]), x, a3)
+                    b0, b1, b2, b3 = shrink * b0, shrink * b1, shrink * b2, shrink * b3
+                f0, f1, f2, f3 = (
+                    splat(rows[row, j]),
+                    splat(rows[row, j + 1]),
+                    splat(rows[row, j + 2]),
+                    splat(rows[row, j + 3]),
+                )
+                a0, b0 = vector_fma(f0, x, a0), vector_fma(f0, y, b0)
+                a1, b1 = vector_fma(f1, x, a1), vector_fma(f1, y, b1)
+                a2, b2 = vector_fma(f2, x, a2), vector_fma(f2, y, b2)
+                a3, b3 = vector_fma(f3, x, a3), vector_fma(f3, y, b3)
             store(information, at0, a0)
             store(information, at1, a1)
             store(information, at2, a2)
             store(information, at3, a3)
+            store(information, at0 + wide, b0)
+            store(information, at1 + wide, b1)
+            store(information, at2 + wide, b2)
+            store(information, at3 + wide, b3)
+            k += 2 * _TILE

@@ -26,6 +26,7 @@ CODE = 2  # the number of this way to say it, which agents compare; 1 had exp-Go
 SWEEP = 0  # the wave number of a sweep; waves count from 1
 _WAVES = 2**15 - 1
 MOST_TERMS = 4096
+_NO_CODES = np.zeros(0, dtype=np.int64)
 _LARGEST = 3e38  # that a float32 can hold
 
 
@@ -83,31 +84,22 @@ def on_grid(step: int) -> float:
 
 def bfloat16(value: float) -> int:
     """The upper half of the float32 of a number, rounded to the nearest, to the even one of two."""
-    return int(bfloat16s(np.array([value]))[0])
-
-
-def bfloat16s(values: Array) -> Array:
-    """The same of several numbers."""
-    bits = np.minimum(_LARGEST, np.maximum(-_LARGEST, values)).astype(np.float32).view(np.uint32).astype(np.int64)
+    near = min(_LARGEST, max(-_LARGEST, value)) if value == value else math.copysign(_LARGEST, value)
+    bits = int.from_bytes(struct.pack(">f", near), "big")
     size = bits & 0x7FFFFFFF
-    return bits >> 31 << 15 | np.minimum(0x7F7F, size + 0x7FFF + (size >> 16 & 1) >> 16)
-
-
-def from_bfloat16s(bits: Array) -> Array:
-    """The numbers that 16 bits each stand for."""
-    return (np.asarray(bits) << 16).astype(np.uint32).view(np.float32).astype(np.float64)
+    return bits >> 31 << 15 | min(0x7F7F, size + 0x7FFF + (size >> 16 & 1) >> 16)
 
 
 def from_bfloat16(bits: int) -> float:
     """The number that 16 bits stand for."""
-    return float(from_bfloat16s(np.array([bits]))[0])
+    return float(struct.unpack(">f", bits.to_bytes(2, "big") + b"\0\0")[0])
 
 
 def briefly(parts: Sequence[Numbers]) -> tuple[Numbers, ...]:
     """What is left of numbers that travel as bfloat16, or of arrays of them."""
-    whole = np.array(parts, dtype=np.float64)
-    kept = from_bfloat16s(bfloat16s(whole))
-    return tuple(kept.tolist()) if whole.ndim == 1 else tuple(kept)
+    if np.ndim(parts[0]) == 0:
+        return tuple(from_bfloat16(bfloat16(float(part))) for part in parts)
+    return tuple(np.array([from_bfloat16(bfloat16(x)) for x in np.asarray(part).tolist()]) for part in parts)
 
 
 def numbered(wave: int) -> int:
@@ -127,8 +119,8 @@ def header(said: Said) -> bytes:
     first = struct.pack(">Hf", said.wave << 1 | said.flag, min(said.n, _LARGEST))
     if said.thin is not None:
         return first + struct.pack(">H", bfloat16(said.thin))
-    columns = np.array([said.q, said.v, said.pull, said.sway], dtype=np.float64)
-    return first + bfloat16s(columns).T.astype(">u2").tobytes()
+    numbers = np.array([said.q, said.v, said.pull, said.sway], dtype=np.float64).T.ravel().tolist()
+    return first + struct.pack(f">{len(numbers)}H", *map(bfloat16, numbers))
 
 
 def header_bytes(down: bool, outputs: int) -> int:
@@ -142,8 +134,8 @@ def from_header(data: bytes, down: bool, outputs: int) -> Said:
     if len(data) < length:
         raise ValueError("the message ends too early")
     wave, n = struct.unpack(">Hf", data[:6])
-    numbers = from_bfloat16s(np.frombuffer(data, ">u2", length // 2 - 3, offset=6).astype(np.int64)).tolist()
-    said = Said(wave >> 1, bool(wave & 1), n, 0.0, 0.0, (), 0, np.zeros(0, dtype=np.int64))
+    numbers = [from_bfloat16(bits) for bits in struct.unpack(f">{length // 2 - 3}H", data[6:length])]
+    said = Said(wave >> 1, bool(wave & 1), n, 0.0, 0.0, (), 0, _NO_CODES)
     sizes = [n, *numbers] if down else [n, *numbers[::4], *numbers[1::4], *numbers[3::4]]
     if not all(map(math.isfinite, [n, *numbers])) or min(sizes) < 0:
         raise ValueError("the message's numbers are not finite, or negative")

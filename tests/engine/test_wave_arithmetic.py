@@ -1,0 +1,92 @@
+"""The compiled arithmetic of waves beside NumPy's: what is shared to the bit, what a sender says by its codes."""
+
+import numpy as np
+import pytest
+
+from laconic.engine.wave_arithmetic import CompiledArithmetic
+from laconic.waves import Arithmetic
+from laconic.waves.terms import matrix_of
+
+SLOW, FAST = Arithmetic(), CompiledArithmetic()
+
+
+def symmetric(rng, n, values):
+    basis = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    return (basis * values) @ basis.T
+
+
+def factor_of(rng, n):
+    half = rng.standard_normal((n, 2 * n))
+    return FAST.cholesky(half @ half.T / n, 1e-3)[0]
+
+
+def same(some, others):
+    assert len(some) == len(others)
+    for one, other in zip(some, others, strict=True):
+        assert one[:2] == other[:2] and np.array_equal(one.codes, other.codes)
+
+
+@pytest.mark.parametrize("n", [1, 3, 8, 22, 41])
+def test_factors_have_the_same_bits(n):
+    rng = np.random.default_rng(n)
+    half = rng.standard_normal((n, 2 * n))
+    for low in (True, False):
+        matrix = half @ half.T / n + 3.0 * np.eye(n)
+        if low:
+            matrix[max(0, n - 2), max(0, n - 2)] = 0.01
+        (slow, raised), (fast, also) = SLOW.cholesky(matrix, 0.1), FAST.cholesky(matrix, 0.1)
+        assert np.array_equal(slow, fast) and raised == also == low
+    np.testing.assert_allclose(FAST.forward(fast, matrix), np.linalg.solve(slow, matrix.T).T, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("beyond", [0, 1, 3, 8, 15])  # by none, by bisection, by QL
+@pytest.mark.parametrize("outputs", [None, 2])
+def test_both_say_the_same(beyond, outputs):
+    n = 22
+    rng = np.random.default_rng(beyond)
+    lower, base = factor_of(rng, n), symmetric(rng, n, rng.uniform(size=n))
+    values = np.where(
+        np.arange(n) < beyond, rng.uniform(1.2, 9.0, n) * rng.choice([-1, 1], n), rng.uniform(-0.9, 0.9, n)
+    )
+    information = 30.0 * base + lower @ symmetric(rng, n, values) @ lower.T
+    moments = rng.standard_normal(n if outputs is None else (outputs, n))
+    sizes = 0.1 if outputs is None else np.array([0.1, 0.03])
+    asked = lower, information, 30.0, base, 1.0, n**-0.5, 40, moments, sizes
+    terms, step, codes = SLOW.told(*asked)
+    found, near, rounded = FAST.told(*asked)
+    assert len(terms) == beyond
+    same(terms, found)
+    assert np.array_equal(step, near) and np.array_equal(codes, rounded)
+    same(SLOW.told(*asked[:6], 2, *asked[7:])[0], FAST.told(*asked[:6], 2, *asked[7:])[0])
+    for one, other in ((SLOW, found), (FAST, terms)):  # whoever hears it knows the same, to the bit
+        assert np.array_equal(one.raised(base, lower, other, 30.0), SLOW.raised(base, lower, terms, 30.0))
+
+
+@pytest.mark.parametrize("outputs", [None, 5])
+def test_both_settle_the_same(outputs):
+    n = 22
+    rng = np.random.default_rng(1)
+    lower = factor_of(rng, n)
+    values = np.concatenate([[-0.2, 0.1, 0.4], np.linspace(0.6, 1.9, n - 6), [2.5, 4.0, 30.0]])
+    information = lower @ symmetric(rng, n, values) @ lower.T - 0.3 * np.eye(n)
+    moments = rng.standard_normal(n if outputs is None else (outputs, n))
+    asked = lower, information, 0.3, 1.0, n**-0.5, 40, moments
+    (terms, change), (found, also) = SLOW.settled(*asked), FAST.settled(*asked)
+    assert len(terms) == 3
+    same(terms, found)
+    np.testing.assert_allclose(change, also, rtol=1e-9, atol=1e-10)
+    inner = symmetric(np.random.default_rng(2), n, np.maximum(values, 0.5))  # where W is known, so is the answer
+    plain = FAST.settled(np.eye(n), inner - 0.3 * np.eye(n), 0.3, 1.0, 0.2, 40, moments)[1]
+    np.testing.assert_allclose(plain, np.linalg.solve(inner, moments.T).T, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("equal", [2, 5, 12])
+def test_equal_eigenvalues_are_all_said(equal):
+    n = 22
+    values = np.concatenate([np.full(equal, 4.0), np.zeros(n - equal)])
+    matrix = symmetric(np.random.default_rng(equal), n, values)
+    nothing = np.zeros((n, n))
+    for information in (matrix, np.diag(values)):
+        terms, _, _ = FAST.told(np.eye(n), information, 1.0, nothing, 1.0, 0.1, 40, np.zeros(n), 1.0)
+        rest = information - sum(matrix_of(term) for term in terms)
+        assert len(terms) == equal and np.abs(np.linalg.eigvalsh(rest)).max() < 1.0
