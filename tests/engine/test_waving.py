@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from breadth import each
+from breadth import EVERYTHING, each
 from conftest import NETWORKS, make_stream
 
 import laconic as lc
@@ -58,7 +58,8 @@ def test_a_resumed_run_has_the_bits_of_an_uninterrupted_one(graph, features, eng
     y[12, 1] = y[40, 0] = np.nan
     learner = lc.WaveRLS(forgetting=0.99)
     whole = run(learner, features, graph, X, y, engine, collective=True)
-    for cut in (1, 2, 3, 5, 9, 12, 14, 20, 23, 40):
+    some = (3, 12, 14, 23)
+    for cut in (1, 2, *some, 5, 9, 20, 40) if EVERYTHING or engine == "compiled" else some:
         first = run(learner, features, graph, X[:cut], y[:cut], engine, collective=True)
         kept = lc.Trace.load(first.save(tmp_path / "first.npz"))
         rest = run(learner, features, graph, X[cut:], y[cut:], engine, state=kept.state, collective=True)
