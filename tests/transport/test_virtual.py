@@ -318,7 +318,7 @@ def test_what_all_have_lost_counts_no_more():
 def test_messages_that_are_late_for_long_slow_learning_down_and_do_not_make_it_diverge(monkeypatch):
     learner = lc.ODKLA(rho=0.5, eta=4.0)
     rng = np.random.default_rng(0)
-    X = rng.uniform(size=(500, 8, 2))
+    X = rng.uniform(size=(300, 8, 2))
     y = np.sin(5 * X[..., 0]) * X[..., 1]
     features = lc.RandomFeatures.gaussian(2, 10, 0.5, seed=0)
     errors, usual = {}, guard.ON_TIME
@@ -327,7 +327,7 @@ def test_messages_that_are_late_for_long_slow_learning_down_and_do_not_make_it_d
         faults = [Delay(5.0, 1e9, most=8.0)]
         network = lc.Network.random(8, p=0.4, seed=1)
         virtual = VirtualNetwork(learner, features, network, X, y, clock="slotted", faults=faults, heartbeat=6)
-        virtual.run(500)
+        virtual.run(300)
         errors[on_time] = np.nanmean((virtual.predictions()[-100:] - y[-100:]) ** 2)
     assert errors[usual] < 0.1, errors
     assert errors[np.inf] > 1, errors
