@@ -180,3 +180,14 @@ def test_the_first_rounds_are_predicted_by_a_small_model_whose_bits_count(n_agen
     for part in ("bits", "sent", "link_bits"):  # after its last prediction it says nothing more
         assert np.array_equal(getattr(run.traces[0], part)[:7], getattr(said, part)[:7]) and said.bits[:7].any()
     assert run.bits == run.traces[0].bits.sum() and np.isfinite(run.scores.predictions).all()
+
+
+def test_labels_that_were_not_learned_as_they_are_are_counted():
+    X, y = stream(100)
+    clean = learn_untuned(X, y, lc.Network.ring(4))
+    assert clean.held == (0, 0)
+    spread = y.std()
+    y[[20, 40, 60], [0, 1, 2]] = y.mean() + np.array([40, 300, 24]) * spread
+    run = learn_untuned(X, y, lc.Network.ring(4), task="numbers")
+    assert run.held == (1, 2)
+    assert learn_untuned(X, np.where(y > y.mean(), "a", "b"), lc.Network.ring(4)).held == (0, 0)

@@ -205,6 +205,8 @@ def numbers(arguments: argparse.Namespace, read: OpenTable, rounds: Rounds, run:
         },
         **run.scores.summary(),
         "global_mse": run.global_mse,
+        "labels_clipped": run.held[0],
+        "labels_left_out": run.held[1],
         "bits": run.bits,
         "messages": run.messages,
         "seconds": run.seconds,
@@ -226,6 +228,7 @@ def _screen(read: OpenTable, rounds: Rounds, run: Untuned, found: dict[str, Any]
     lines = [head, _line("each agent's own predictions", run.scores, classes)]
     lines += [_line(_NAMES[key], scores, classes) for key, scores in run.baselines.items()]
     ending = [
+        *_held(*run.held),
         f"Every agent's model on everybody's rows: mse {number(found['global_mse'])}.",
         f"{plural(found['messages'], 'message')}, {count(found['bits'])} bits in all, "
         f"{count(found['bits'] / network.n_agents)} an agent. It took {found['seconds']:.3g} seconds.",
@@ -238,6 +241,13 @@ def _screen(read: OpenTable, rounds: Rounds, run: Untuned, found: dict[str, Any]
         "\n".join(paragraph(line) for line in ending),
     )
     return "\n\n".join(parts)
+
+
+def _held(n_clipped: int, n_left: int) -> list[str]:
+    """A sentence on labels that were not learned as they are."""
+    said = [f"{plural(n_clipped, 'label')} beyond 20 deviations clipped"] if n_clipped else []
+    said += [f"{plural(n_left, 'label')} that cannot be a measurement left out"] if n_left else []
+    return [f"Of what was learned: {', '.join(said)}."] if said else []
 
 
 def _line(name: str, scores: Scores, classes: bool) -> list[str]:

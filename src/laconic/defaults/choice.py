@@ -11,6 +11,7 @@ from laconic import _validate
 from laconic.channel import Channel, Quantizer
 from laconic.defaults.labels import NUMBERS, TASKS, Labels, recognise
 from laconic.features import RandomFeatures, Scaling
+from laconic.features.own import read
 from laconic.features.scaling import REACH
 from laconic.learners import RFFDOKL, Learner, Personal, WaveRLS
 
@@ -70,6 +71,7 @@ def choose(
     seed: int = 0,
     prefix: int = PREFIX,
     whole: bool = False,
+    features: object = None,
 ) -> Choice:
     """Decide on features, learner and labels from the first rows; nothing of it needs to be tuned.
 
@@ -93,6 +95,8 @@ def choose(
         The round after which the first wave starts.
     whole : bool
         Whether ``X_first`` is a whole table: its deviations can be relied upon, so that inputs are followed further.
+    features : RandomFeatures, fitted transformer or callable, optional
+        A map of one's own, which is then taken as it is.
 
     Examples
     --------
@@ -107,15 +111,19 @@ def choose(
     >>> trace = lc.simulate(choice.learner, choice.features, lc.Network.ring(5), X, choice.labels.encode(X[..., 0]))
     """
     budget = _validate.choice("budget", budget, BUDGETS)
-    features = RandomFeatures.automatic(X_first, n_frequencies, seed, reach=_reach(X_first) if whole else REACH)
-    rows = np.asarray(X_first).reshape(-1, features.n_inputs)
+    if features is None:
+        reach = _reach(X_first) if whole else REACH
+        chosen = RandomFeatures.automatic(X_first, n_frequencies, seed, reach=reach)
+    else:
+        chosen = read(features)
+    rows = np.asarray(X_first).reshape(-1, chosen.n_inputs)
     if task is None:
         task = recognise([0.5] if y_first is None else y_first)
     task = _validate.choice("task", task, TASKS)
     labels = Labels.measure([] if y_first is None else y_first, task, classes)
-    learner, reason = _learner(features, labels, budget, prefix)
-    why = (_labels_in_words(labels, y_first), _features_in_words(features, len(rows)), reason)
-    return Choice(features, learner, labels, why)
+    learner, reason = _learner(chosen, labels, budget, prefix)
+    why = (_labels_in_words(labels, y_first), _features_in_words(chosen, len(rows)), reason)
+    return Choice(chosen, learner, labels, why)
 
 
 def _reach(table: object) -> float:
@@ -163,7 +171,8 @@ def _labels_in_words(labels: Labels, y_first: object) -> str:
 
 
 def _features_in_words(features: RandomFeatures, n_rows: int) -> str:
-    assert features.scaling is not None  # it is automatic
+    if features.scaling is None:
+        return f"Features: {features.n_features} numbers, by a map of one's own."
     kept, all_inputs = len(features.scaling.columns), features.n_inputs
     ignored = f"; {all_inputs - kept} of {all_inputs} inputs do not vary and are ignored" if kept < all_inputs else ""
     direct = f", and the {features.n_direct} inputs themselves" if features.n_direct else ""

@@ -20,7 +20,8 @@ from laconic.defaults.choice import PREFIX, Choice, choose
 from laconic.defaults.labels import CLASSES, Labels, recognise
 from laconic.engine import simulate
 from laconic.features import Scaling
-from laconic.learners import Learner
+from laconic.guard.labels import LabelGuard
+from laconic.learners import Learner, Personal
 from laconic.network import Network
 from laconic.offline import recursive_least_squares
 from laconic.trace import Trace
@@ -118,6 +119,21 @@ class Untuned:
     def messages(self) -> int:
         """How many messages that were."""
         return sum(int(trace.sent.sum()) for trace in self.traces)
+
+    @cached_property
+    def held(self) -> tuple[int, int]:
+        """How many labels were clipped to what is usual, and how many were left out since they cannot be."""
+        learner = self.choice.learner
+        if not isinstance(learner, Personal) or learner.deviations is None:
+            return 0, 0
+        n_clipped = n_left = 0
+        for labels in self.scores.truth[..., 0].T:
+            guard = LabelGuard(learner.deviations, learner.usual)
+            given = labels[~np.isnan(labels)]
+            kept = np.array([guard(label) for label in given.tolist()])
+            n_left += int(np.isnan(kept).sum())
+            n_clipped += int((kept != given).sum()) - int(np.isnan(kept).sum())
+        return n_clipped, n_left
 
     @property
     def global_mse(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -14,14 +15,13 @@ from laconic._validate import Array
 from laconic._worded import ArgumentError
 from laconic.defaults import PREFIX, Choice, choose
 from laconic.engine import Diverged
-from laconic.engine.compiled import map_features
 from laconic.estimators import dealing, usual
 from laconic.estimators.dealing import Dealt
-from laconic.estimators.learning import Learned, learn, rounds_to_settle
+from laconic.estimators.learning import Learned, learn, phi_of, rounds_to_settle
 from laconic.estimators.settled import settled_model
 from laconic.estimators.solo import Solo
-from laconic.features import RandomFeatures
-from laconic.guard.labels import clipped
+from laconic.features import OwnFeatures, RandomFeatures
+from laconic.guard.labels import LabelGuard, clipped
 from laconic.learners import Learner, Personal, Speech
 from laconic.model import Model
 from laconic.model.making import make_model
@@ -49,6 +49,7 @@ class DecentralizedKernelModel(BaseEstimator):
         network: Network | None = None,
         n_frequencies: int = 100,
         bandwidth: float | str = "automatic",
+        features: Any = None,
         learner: Learner | None = None,
         n_passes: int | None = None,
         budget: str = "usual",
@@ -58,6 +59,7 @@ class DecentralizedKernelModel(BaseEstimator):
         self.network = network
         self.n_frequencies = n_frequencies
         self.bandwidth = bandwidth
+        self.features = features
         self.learner = learner
         self.n_passes = n_passes
         self.budget = budget
@@ -73,6 +75,7 @@ class DecentralizedKernelModel(BaseEstimator):
         seed, order = (int(random.randint(_SEEDS)) for _ in range(2))
         usual.checked_learner(self.learner, binary=self._binary)
         self.network_ = self._make_network(n_agents)
+        own = None if self.features is None else usual.checked_features(self.features, X, seed)
         automatic = isinstance(self.bandwidth, str) and self.bandwidth == usual.AUTOMATIC
         if automatic:
             self.bandwidth_: float | str = usual.AUTOMATIC
@@ -84,11 +87,10 @@ class DecentralizedKernelModel(BaseEstimator):
         about: dict[str, Any] = {"y_first": labels, "task": "numbers"}
         if labels.ndim > 1:
             about = {"task": "classes", "classes": range(labels.shape[1])}
-        choice: Choice = choose(
-            X, **about, budget=self.budget, n_frequencies=self.n_frequencies, seed=seed, whole=whole
-        )
+        about |= {"budget": self.budget, "n_frequencies": self.n_frequencies, "seed": seed, "features": own}
+        choice: Choice = choose(X, **about, whole=whole)
         self.features_ = choice.features
-        if not automatic:
+        if own is None and not automatic:
             drawn = RandomFeatures.gaussian(X.shape[1], self.n_frequencies, float(self.bandwidth_), seed)
             self.features_ = RandomFeatures(drawn.frequencies)  # the bare map can be pickled
         self.learner_ = choice.learner if self.learner is None else usual.checked_learner(self.learner, self._binary)
@@ -103,6 +105,7 @@ class DecentralizedKernelModel(BaseEstimator):
         self._settled: Array | None = None
         self._waiting: list[tuple[Array, ...]] = []
         self._owners: dict[Any, int] | None = None
+        self._guards: list[LabelGuard] = []
 
     def _make_network(self, n_agents: int | None) -> Network:
         asked = self.n_agents if n_agents is None else n_agents
@@ -205,26 +208,56 @@ class DecentralizedKernelModel(BaseEstimator):
             # Column names have to be compared in every call, which the short way cannot afford.
             self._solo = None if hasattr(self, "feature_names_in_") else solo
             return self
+        if weights is not None:
+            self._hold_labels_here()
         if owners is None:
             dealt = dealing.in_turn(len(X), n_agents, self._next_agent)
-            self._run(dealt, X, labels, weights)
-            self._next_agent = (self._next_agent + len(X)) % n_agents
         else:
-            self._run(dealing.by_owner(owners, n_agents), X, labels, weights)
+            dealt = dealing.by_owner(owners, n_agents)
+        self._run(dealt, X, self._held(dealt, labels), weights)
+        if owners is None:
+            self._next_agent = (self._next_agent + len(X)) % n_agents
         return self
+
+    def _hold_labels_here(self) -> None:
+        """From the first weights on labels are held to what is usual before they are scaled by them, not after."""
+        learner = self.learner_
+        if self.learner is not None or not isinstance(learner, Personal) or learner.deviations is None:
+            return
+        guards = [LabelGuard(learner.deviations, learner.usual) for _ in range(self.network_.n_agents)]
+        states = self._current() if self._states else []
+        for state in states:
+            for guard, numbers in zip(guards, state.learner["guard"], strict=True):
+                guard.restore(numbers)
+        bare = np.zeros((len(guards), 0))
+        self._states = [replace(state, learner={**state.learner, "guard": bare}) for state in states] or None
+        self.learner_, self._guards = Personal(learner.shared, deviations=None), guards
+
+    def _held(self, dealt: Dealt, labels: Array) -> Array:
+        if not self._guards:
+            return labels
+        held = labels.copy()
+        for guard, rows in zip(self._guards, dealt.rows.T, strict=True):
+            for row in rows[rows >= 0].tolist():
+                held[row] = guard(float(labels[row]))
+        return held
 
     def _owned(self, owners: Array | None, X: Array) -> Array:
         return np.zeros(len(X), dtype=np.int64) if owners is None else owners
 
     def _enough(self) -> bool:
         """Whether there are rows enough to choose by: eight of each agent, or any if nothing has to be measured."""
-        if not (isinstance(self.bandwidth, str) and self.bandwidth == usual.AUTOMATIC):
+        if self.features is not None:
+            if not hasattr(self.features, "fit"):
+                return True
+        elif not (isinstance(self.bandwidth, str) and self.bandwidth == usual.AUTOMATIC):
             return True
         n_agents = self._make_network(None if self._owners is None else len(self._owners)).n_agents
         return sum(len(part[0]) for part in self._waiting) >= PREFIX * n_agents
 
     def _quick(self, labels: Array) -> bool:
-        return labels.ndim == 1 and self.learner_.speech is not Speech.OWN
+        own = isinstance(self.features_, OwnFeatures)
+        return labels.ndim == 1 and self.learner_.speech is not Speech.OWN and not own
 
     def _run(self, dealt: Dealt, X: Array, labels: Array, weights: Array | None) -> None:
         """Learn the rounds of ``dealt``: all models, or none if one of them fails."""
@@ -347,7 +380,7 @@ class DecentralizedKernelModel(BaseEstimator):
         margins = np.empty((len(samples), *coef.shape[:-1]))
         for start in range(0, len(samples), _PREDICTED_ROWS):
             rows = slice(start, start + _PREDICTED_ROWS)
-            margins[rows] = map_features(self.features_, samples[rows])[:, : coef.shape[-1]] @ coef.T
+            margins[rows] = phi_of(self.features_, samples[rows])[:, : coef.shape[-1]] @ coef.T
         return margins
 
 

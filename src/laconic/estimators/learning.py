@@ -14,9 +14,10 @@ from laconic._validate import Array
 from laconic.engine import Diverged
 from laconic.engine.compiled import map_features
 from laconic.engine.log import Log
+from laconic.engine.mapping import map_own
 from laconic.engine.outcome import advice, bad_input, make_trace
 from laconic.engine.run import make_engine
-from laconic.features import RandomFeatures
+from laconic.features import OwnFeatures, RandomFeatures
 from laconic.learners import Learner, Speech
 from laconic.network import Network
 from laconic.trace import State
@@ -34,6 +35,13 @@ class Learned(NamedTuple):
     messages: int
 
 
+def phi_of(features: RandomFeatures, X: Array) -> Array:
+    """phi of rows (n, d), padded to whole vectors as engines have it; of features of one's own, too."""
+    if isinstance(features, OwnFeatures):
+        return map_own(features, X[None], np.dtype(_FLOAT64), padded=True)[0]
+    return map_features(features, X)
+
+
 def learn(
     learner: Learner,
     features: RandomFeatures,
@@ -49,7 +57,7 @@ def learn(
     step = max(1, _CHUNK_ROWS // n_agents)
     for start in range(0, len(labels), step):
         x, y = X[start : start + step], labels[start : start + step]
-        phi = map_features(features, x.reshape(-1, x.shape[2])).reshape(*y.shape[:2], -1)
+        phi = phi_of(features, x.reshape(-1, x.shape[2])).reshape(*y.shape[:2], -1)
         if weights is not None:
             root = np.sqrt(weights[start : start + step])
             phi, y = phi * root[..., None], y * (root if y.ndim == 2 else root[..., None])

@@ -44,6 +44,10 @@ class DecentralizedKernelRegressor(RegressorMixin, DecentralizedKernelModel):
         "automatic": ``lc.RandomFeatures.automatic``, for raw inputs. A number is the width sigma of the Gaussian kernel
         exp(-|x - x'|^2 / (2 sigma^2)), "scale" takes sigma^2 = n_features * X.var() / 2 from the data first seen, the
         gamma="scale" of SVC; for both, bring the columns to one scale before.
+    features : transformer, RandomFeatures or callable, optional
+        Features of one's own instead: ``Nystroem()``, a pipeline, any function with ``n_inputs`` and ``n_features``.
+        What has ``fit`` is cloned and fitted to the rows first seen, unless it is a ``FrozenEstimator``. Scaling is
+        then its business, and ``n_frequencies`` and ``bandwidth`` are not used.
     learner : Learner, optional
         How the agents learn and what they say: any learner of laconic. Default: what ``lc.defaults.choose`` chooses,
         least squares at every agent and a few waves that tell everybody what all know together.
@@ -163,7 +167,7 @@ class DecentralizedKernelClassifier(ClassifierMixin, DecentralizedKernelModel):
 
     Parameters
     ----------
-    n_agents, network, n_frequencies, bandwidth, learner, n_passes, budget, random_state
+    n_agents, network, n_frequencies, bandwidth, features, learner, n_passes, budget, random_state
         As for the regressor; a ``learner`` may have any loss. The default has the squared one.
 
     Attributes

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import copy
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
+from sklearn.base import clone
 
 from laconic import _validate
+from laconic._validate import Array
 from laconic._worded import ArgumentError
+from laconic.features import RandomFeatures
+from laconic.features.own import read
 from laconic.learners import Learner
 
 #: The bandwidth that is none: a map for raw inputs, with many widths at once.
@@ -28,6 +32,19 @@ def checked_learner(learner: object, binary: bool) -> Learner | None:
     if learner.loss.binary and not binary:
         raise ValueError(f"learner must have a loss for real labels, such as 'squared'; got {learner!r}.")
     return copy.copy(learner)  # what was fitted stays what it was when ``set_params`` changes the learner
+
+
+def checked_features(features: Any, X: Array, seed: int) -> RandomFeatures:
+    """A map of one's own for rows ``X``; what can be fitted is cloned and fitted to them, as scikit-learn does."""
+    if hasattr(features, "fit") and not isinstance(features, type):
+        features = clone(features)
+        if features.get_params(deep=False).get("random_state", 0) is None:
+            features.set_params(random_state=seed)
+        features = features.fit(X, None)
+    found = read(features)
+    if found.n_inputs != X.shape[1]:
+        raise ArgumentError("features", f"must take {X.shape[1]} inputs, as X has; they take {found.n_inputs}.")
+    return found
 
 
 def checked_bandwidth(bandwidth: object, n_inputs: int, variance: float, *, besides: str = "") -> float:
