@@ -26,12 +26,15 @@ spare_scipy()
 
 #: The files that are compiled.
 SOURCES = (
+    "abreast",
     "budgeting",
     "coding",
     "endings",
     "entropy_coding",
     "least_squares",
     "lifting",
+    "linearized",
+    "moving",
     "parcels",
     "personal_rounds",
     "robust",

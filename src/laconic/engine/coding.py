@@ -35,7 +35,7 @@ from laconic.engine.vectors import (
 DENSE, RISE, TREAD, ENTROPY = range(4)
 #: What a row has said in a round: nothing, its codes, or that nothing has changed.
 SILENT, SAID, SAME = range(3)
-_BYTE = 256  # more cells than this take two bytes each, the higher ones behind the lower ones of the whole row
+BYTE = 256  # more cells than this take two bytes each, the higher ones behind the lower ones of the whole row
 
 _FLOAT32_MAX = np.float64(np.finfo(np.float32).max)
 
@@ -105,11 +105,11 @@ def put_codes(innovation, n_features, size, rounding, cells, low, high, broadcas
     edge, base, shift, width = lattice(real, rounding, cells, low, high)
     zero, last = splat(real(0.0)), splat(real(cells - 1))
     edge, base, shift, width = splat(edge), splat(base), splat(shift), splat(width)
-    byte, part = splat(real(_BYTE)), splat(real(1.0 / _BYTE))
+    byte, part = splat(real(BYTE)), splat(real(1.0 / BYTE))
     for k in range(0, size, width_of(innovation)):
         cell = vector_floor((load(innovation, k) - edge) / width)
         cell = vector_smaller(vector_larger(cell, zero), last)
-        if cells > _BYTE:
+        if cells > BYTE:
             above = vector_floor(cell * part)
             store_bytes(codes, codes_at + size + k, above)
             store_bytes(codes, codes_at + k, cell - above * byte)
@@ -125,10 +125,10 @@ def take_codes(codes, codes_at, n_features, size, rounding, cells, low, high, br
     """theta-hat <- theta-hat + Q(h), from the bytes that ``put_codes`` wrote."""
     real = broadcast.dtype.type
     _, base, shift, width = lattice(real, rounding, cells, low, high)
-    base, shift, width, byte = splat(base), splat(shift), splat(width), splat(real(_BYTE))
+    base, shift, width, byte = splat(base), splat(shift), splat(width), splat(real(BYTE))
     for k in range(0, size, width_of(broadcast)):
         cell = load_bytes(codes, codes_at + k, base)
-        if cells > _BYTE:
+        if cells > BYTE:
             cell = cell + load_bytes(codes, codes_at + size + k, base) * byte
         store(broadcast, at + k, load(broadcast, at + k) + (base + (cell + shift) * width))
     for k in range(n_features, size):
@@ -140,7 +140,7 @@ def put_chosen(step, chosen, n_features, size, broadcast, row, innovation, codes
     """As ``put_codes``, for the codes from -255 to 255 of an entropy code."""
     real = broadcast.dtype.type
     for k in range(n_features):
-        code = chosen[k] + _BYTE
+        code = chosen[k] + BYTE
         codes[row, k], codes[row, size + k] = code & 255, code >> 8
         innovation[0, k] = broadcast[row, k] + real(np.float64(chosen[k]) * STEPS[step])
 
@@ -150,7 +150,7 @@ def take_chosen(step, codes, n_features, size, broadcast, row):
     """As ``take_codes``, for those of ``put_chosen``."""
     real = broadcast.dtype.type
     for k in range(n_features):
-        code = np.int64(codes[row, k]) + _BYTE * np.int64(codes[row, size + k]) - _BYTE
+        code = np.int64(codes[row, k]) + BYTE * np.int64(codes[row, size + k]) - BYTE
         broadcast[row, k] += real(np.float64(code) * STEPS[step])
 
 
@@ -187,11 +187,11 @@ def unpack_row(packed, at, n_features, bits, code, row):
 
 
 @lean
-def count_outside(innovation, n_features, low, high):
+def count_outside(innovation, row, n_features, low, high):
     """How many entries lie outside the range and so saturate."""
     outside = 0
     for k in range(n_features):
-        outside += (innovation[0, k] < low) | (innovation[0, k] > high)
+        outside += (innovation[row, k] < low) | (innovation[row, k] > high)
     return outside
 
 
@@ -203,12 +203,12 @@ def range_row(innovation, n_features, size, low, high):
     """
     real = innovation.dtype.type
     if low != high:
-        return low, high, count_outside(innovation, n_features, low, high)
+        return low, high, count_outside(innovation, 0, n_features, low, high)
     peak = peak_row(innovation, size)
     if peak == 0:
         return real(0), real(0), 0
     high = real(upward_float32(peak))
-    return -high, high, (count_outside(innovation, n_features, -high, high) if peak > high else 0)
+    return -high, high, (count_outside(innovation, 0, n_features, -high, high) if peak > high else 0)
 
 
 @ladder

@@ -11,10 +11,11 @@ from typing import Any, final
 import numpy as np
 
 from laconic._validate import Array
-from laconic.channel import Budget, Channel, EntropyQuantizer, Quantizer, longest_message
-from laconic.engine import budgeting, coding, endings, rounds, single, steps, summing
+from laconic.channel import longest_message
+from laconic.engine import coding, endings, linearized, moving, rounds, steps, summing
 from laconic.engine.chunk import COLUMNS, Chunk, first_memory, first_state, make_state
 from laconic.engine.lifting import Front
+from laconic.engine.planning import make_plan
 from laconic.engine.support import kernel_of, supports
 from laconic.engine.timetable import rates, thresholds
 from laconic.engine.vectors import VECTOR_BYTES
@@ -22,16 +23,15 @@ from laconic.engine.voting import Panel
 from laconic.engine.workers import Call, Worker, Workers
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
-from laconic.learners.base import SPOKEN, Voting
+from laconic.learners.base import Voting
 from laconic.losses import Loss
 from laconic.network import Network
 from laconic.trace import State
 
 _BLOCK_ROWS = 128  # features computed ahead of the learner: they stay in the second-level cache
 _CACHE_LINE = 64
-_NO_ORDER = np.empty(0, dtype=np.int64)
+_NO_ORDER = np.empty(0, dtype=np.int32)
 _NOTHING = np.empty(0)
-_ROUNDING_CODES = {"rise": coding.RISE, "tread": coding.TREAD}
 _ENDINGS = {endings.FINISHED: None, endings.BAD_INPUT: "bad input", endings.DIVERGED: "diverged"}
 
 
@@ -181,8 +181,10 @@ class Compiled:
         self._n_features = features.n_features
         self._dual = self._plan.algorithm in (steps.LINEARIZED, steps.PROXIMAL)
         # A run of collective scores is small, and every row of it needs every other.
-        self._order = _NO_ORDER if collective or network.numbering is None else network.numbering
-        self._graph = make_graph(network, self._order, self.dtype, weighted=not self._dual)
+        self._order = _NO_ORDER if collective or network.numbering is None else network.numbering.astype(np.int32)
+        self._rank = np.empty_like(self._order)
+        self._rank[self._order] = np.arange(len(self._order), dtype=np.int32)
+        self._graph = make_graph(network, self._order, self._rank, self.dtype, weighted=not self._dual)
         self._restore(state)
         self._workers = Workers(self._make_scratch, self._panel, self.n_agents, threads, self._sums)
 
@@ -216,13 +218,11 @@ class Compiled:
         """Agents' rows in the order of the kernels."""
         return np.asarray(array)[self._order] if self._order.size else array
 
-    def _unsorted(self, rows: Array, axis: int = 0) -> Array:
-        """A copy of the kernels' rows, or columns of theirs, in the order of the agents."""
+    def _unsorted(self, rows: Array) -> Array:
+        """A copy of the kernels' rows in the order of the agents."""
         if not self._order.size:
             return rows.copy()
-        array = np.empty_like(rows)
-        array[(slice(None),) * axis + (self._order,)] = rows
-        return array
+        return np.take(rows, self._rank, axis=0)
 
     def __reduce__(self) -> Any:
         # Aligned rows do not survive a pickle: the copy is made anew from the state, as a resumed run.
@@ -238,12 +238,7 @@ class Compiled:
             whole -= whole % 4  # whole register tiles
         # Collective scores need a whole round of features at once.
         n_rows = whole * self.n_agents if whole > 1 or self._collective else min(_BLOCK_ROWS, self.n_agents)
-        inputs = np.empty((0, self.features.n_inputs), dtype=self.dtype)
-        phases = aligned(n_rows, self.features.n_frequencies, self.dtype)
-        phi = aligned(n_rows, self._n_features, self.dtype)
-        room = aligned(3, self._n_features, self.dtype)
-        codes = room_for_codes(self._plan.rounding, self._n_features)
-        scratch = rounds.Scratch(inputs, phases, phi, room[:1], room[1:2], room[2:], *codes, units, tops, totals)
+        scratch = make_scratch(self._plan, self.features, n_rows, self.dtype, units, tops, totals)
         return scratch, make_front(self.features, n_rows, self.dtype)
 
     def state(self) -> State:
@@ -328,7 +323,6 @@ class Compiled:
                 scores,
                 samples,
                 mapped,
-                _NO_ORDER,
                 labels,
                 self._frequencies,
                 step,
@@ -342,7 +336,7 @@ class Compiled:
         """Run the rounds of ``X`` (T, N, d), or of features (T, N, 2L) if ``mapped``, with labels ``y`` (T, N)."""
         n_rounds, order = len(y), self._order
         if order.size:  # in a loop of its own: amid a round, each of these reads and writes would be waited for
-            X, y = np.take(X, order, axis=1), np.take(y, order, axis=1)
+            X, y = moving.taken(X, order), moving.taken(y, order)
         samples = _plain(X.reshape(n_rounds * self.n_agents, X.shape[2]), self.dtype)
         labels = _plain(y, self.dtype)
         record, scores = self._record(n_rounds), self._scores(n_rounds)
@@ -356,7 +350,8 @@ class Compiled:
         agent = row % self.n_agents
         if order.size:
             columns = {
-                name: self._unsorted(column, 1) if column.ndim == 2 else column for name, column in columns.items()
+                name: moving.taken(column, self._rank) if column.ndim == 2 else column
+                for name, column in columns.items()
             }
             agent = int(order[agent])
         return Chunk(columns, finished, _ENDINGS[status], agent)
@@ -367,13 +362,11 @@ class Compiled:
         return self._panel is not None or self._plan.algorithm == steps.ADAPT_THEN_COMBINE
 
 
-def make_graph(network: Network, order: Array, dtype: Any, *, weighted: bool) -> rounds.Graph:
+def make_graph(network: Network, order: Array, rank: Array, dtype: Any, *, weighted: bool) -> rounds.Graph:
     """The graph of rows that are agents in this ``order``; each list of neighbours stays in the order that it has."""
     starts, neighbours, degrees = network.starts, network.neighbours, network.degrees
     combination = network.combination if weighted else np.empty(0)
     if order.size:
-        rank = np.empty(len(order), dtype=np.int32)
-        rank[order] = np.arange(len(order), dtype=np.int32)
         degrees = degrees[order]
         moved = np.concatenate([[0], np.cumsum(degrees)])
         entries = np.repeat(starts[order] - moved[:-1], degrees) + np.arange(len(neighbours))
@@ -401,6 +394,36 @@ def make_rows(plan: rounds.Plan, n_rows: int, n_ghosts: int, dtype: Any, *, clip
     )
 
 
+def make_scratch(
+    plan: rounds.Plan,
+    features: RandomFeatures,
+    n_rows: int,
+    dtype: Any,
+    units: Array,
+    tops: Array,
+    totals: Array,
+) -> rounds.Scratch:
+    """Room for the features of ``n_rows`` rows, and for what is done with some of them."""
+    width, d = VECTOR_BYTES // np.dtype(dtype).itemsize, features.n_features
+    mask = aligned(1, d, dtype)
+    mask[:, :d].view(np.uint8)[:] = 255
+    return rounds.Scratch(
+        aligned(n_rows, features.n_frequencies, dtype),
+        aligned(n_rows, d, dtype),
+        aligned(width, d, dtype),
+        aligned(width, d, dtype),
+        aligned(1, d, dtype),
+        mask,
+        aligned(width, width, dtype),
+        aligned(width, width, dtype),
+        aligned(linearized.N_FOUND, width, dtype),
+        *room_for_codes(plan.rounding, d),
+        units,
+        tops,
+        totals,
+    )
+
+
 def make_sums(plan: rounds.Plan, n_rows: int, n_parts: int, dtype: Any) -> rounds.Sums:
     """Room for the sums over agents, in as many parts as there are threads."""
     tops = aligned(n_parts, plan.n_features, dtype)
@@ -409,46 +432,10 @@ def make_sums(plan: rounds.Plan, n_rows: int, n_parts: int, dtype: Any) -> round
         tops,
         np.zeros((n_parts, size), dtype=np.int64),
         aligned(1, plan.n_features, dtype),
-        np.zeros(n_rows),
-        np.zeros(n_rows),
+        np.zeros(n_rows, dtype=dtype),
+        np.zeros(n_rows, dtype=dtype),
         np.zeros(rounds.N_NUMBERS),
         np.zeros(rounds.N_WHOLE, dtype=np.int64),
-    )
-
-
-def make_plan(learner: Learner, features: RandomFeatures, n_agents: int, real: Any) -> rounds.Plan:
-    """The learner's numbers, in the working precision."""
-    kernel, loss = kernel_of(learner), learner.loss.kernel
-    assert loss is not None  # ``supports`` has been asked
-    quantizer = learner.channel.quantizer if learner.channel else None
-    rounding, cells, low, high, coarseness, dead_zone = coding.DENSE, 0, 0.0, 0.0, 0.0, 0.0
-    if isinstance(quantizer, Quantizer):
-        rounding, cells = _ROUNDING_CODES[quantizer.rounding], quantizer.cells
-        if not isinstance(quantizer.range, str):
-            low, high = quantizer.range
-    if isinstance(quantizer, EntropyQuantizer):
-        rounding, coarseness, dead_zone = coding.ENTROPY, quantizer.coarseness, quantizer.dead_zone
-    return rounds.Plan(
-        steps.STEPS[kernel.step],
-        steps.LOSSES[loss],
-        real(kernel.rho),
-        real(learner.shrink(n_agents)),
-        real(kernel.mixing),
-        rounding,
-        cells,
-        real(low),
-        real(high),
-        real(features.n_frequencies**-0.5),
-        features.n_features,
-        features.n_frequencies,
-        features.unit,
-        float(kernel.reach),
-        learner.listen == SPOKEN,
-        (learner.channel.message_bits(features.n_features) or 0) if learner.channel else 0,
-        make_purse(learner.channel),
-        coarseness,
-        dead_zone,
-        n_agents,
     )
 
 
@@ -457,29 +444,3 @@ def room_for_codes(rounding: int, n_features: int) -> tuple[Array, Array]:
     coded = rounding == coding.ENTROPY
     chosen = np.zeros(n_features if coded else 0, dtype=np.int64)
     return chosen, np.zeros(longest_message(n_features) if coded else 0, dtype=np.uint8)
-
-
-def make_purse(channel: Channel | None) -> budgeting.Purse:
-    """How a channel's censor decides."""
-    censor = channel.censor if channel else None
-    if not isinstance(censor, Budget):
-        return budgeting.Purse()
-    kind = budgeting.BY_BIT if censor.in_bits else budgeting.BY_MESSAGE
-    return budgeting.Purse(kind, censor.income, censor.most, censor.gain)
-
-
-def for_one(plan: rounds.Plan, largest: float, degree: int = 0) -> tuple[Array, Array]:
-    """A plan as the two arrays, real and whole numbers, that the kernels for a single agent take.
-
-    ``largest`` is the yardstick of divergence to begin with.
-    """
-    numbers = np.zeros(single.N_NUMBERS)
-    numbers[[single.RHO, single.SHRINK, single.SCALE]] = plan.rho, plan.shrink, plan.scale
-    numbers[[single.LARGEST, single.DEGREE, single.MIXING]] = largest, degree, plan.mixing
-    numbers[[single.LOW, single.HIGH, single.REACH]] = plan.low, plan.high, plan.reach
-    numbers[[single.INCOME, single.BURST, single.GAIN]] = plan.purse[1:]
-    numbers[[single.COARSENESS, single.DEAD_ZONE]] = plan.coarseness, plan.dead_zone
-    bits = max(0, plan.cells.bit_length() - 1)
-    shape = plan.n_frequencies, plan.rounding, bits, plan.n_features, int(plan.unit)
-    codes = np.array([plan.algorithm, plan.loss, *shape, plan.purse.kind, plan.message_bits], dtype=np.int64)
-    return numbers, codes

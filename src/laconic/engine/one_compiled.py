@@ -9,8 +9,9 @@ import numpy as np
 from laconic._validate import Array
 from laconic.channel import Undecodable
 from laconic.engine import coding, single, steps
-from laconic.engine.compiled import aligned, for_one, make_front, make_panel, make_plan, padded, room_for_codes
+from laconic.engine.compiled import aligned, make_front, make_panel, padded, room_for_codes
 from laconic.engine.one import OneRow
+from laconic.engine.planning import for_one, make_plan
 from laconic.engine.support import kernel_of
 from laconic.features import RandomFeatures
 from laconic.learners import Learner

@@ -14,18 +14,10 @@ from laconic._validate import Array
 from laconic.channel import Quantizer
 from laconic.engine import coding, endings, parcels, rounds, steps, summing
 from laconic.engine.chunk import COLUMNS, Chunk, snapshot
-from laconic.engine.compiled import (
-    aligned,
-    make_front,
-    make_panel,
-    make_plan,
-    make_rows,
-    make_sums,
-    padded,
-    room_for_codes,
-)
+from laconic.engine.compiled import make_front, make_panel, make_rows, make_scratch, make_sums, padded
 from laconic.engine.exchange import Exchange
 from laconic.engine.partition import Part, known_to
+from laconic.engine.planning import make_plan
 from laconic.engine.support import supports
 from laconic.engine.timetable import rates, thresholds
 from laconic.features import RandomFeatures
@@ -93,19 +85,8 @@ class Partitioned:
     def _make_scratch(self) -> rounds.Scratch:
         """Room for the features of some agents of one round: messages are waited for after each."""
         n_rows, sums = min(_BLOCK_ROWS, self.n_agents), self._sums
-        room = aligned(3, self._n_features, self.dtype)
-        return rounds.Scratch(
-            np.empty((0, self.features.n_inputs), dtype=self.dtype),
-            aligned(n_rows, self.features.n_frequencies, self.dtype),
-            aligned(n_rows, self._n_features, self.dtype),
-            room[:1],
-            room[1:2],
-            room[2:],
-            *room_for_codes(self._plan.rounding, self._n_features),
-            np.zeros(sums.totals.shape, dtype=np.int32 if self.dtype.itemsize == 4 else np.int64),
-            sums.tops,
-            sums.totals,
-        )
+        units = np.zeros(sums.totals.shape, dtype=np.int32 if self.dtype.itemsize == 4 else np.int64)
+        return make_scratch(self._plan, self.features, n_rows, self.dtype, units, sums.tops, sums.totals)
 
     def _longest(self) -> int:
         """Bytes of the longest message."""
@@ -176,7 +157,7 @@ class Partitioned:
         limits = thresholds(self.learner, self.round, len(labels))
         panel = None if self._panel is None else self._panel.arrays
         run = (self._plan, self._graph, self._front, self._rows, panel, self._scratch, self._sums)
-        order, nobody = np.empty(0, dtype=np.int64), np.empty((len(labels), 0))
+        nobody = np.empty((len(labels), 0))
 
         def call(stages: int, t: int, n_rows: int) -> tuple[int, int]:
             ended: tuple[int, int] = rounds.advance(
@@ -190,7 +171,6 @@ class Partitioned:
                 (nobody, nobody),
                 samples,
                 False,
-                order,
                 labels,
                 self._frequencies,
                 step,

@@ -26,10 +26,11 @@ import numpy as np
 
 from laconic.engine.budgeting import BY_ROUND, Purse
 from laconic.engine.cache import entry
-from laconic.engine.coding import DENSE, SAID, SILENT, apply_row, encode_row
+from laconic.engine.coding import DENSE, ENTROPY, RISE, SAID, SILENT, TREAD, apply_row, encode_row
 from laconic.engine.endings import AGAIN, BAD_INPUT, DIVERGED, DIVERGENCE, FINISHED
+from laconic.engine.linearized import apply_rows, learn_rows, measure_rows
 from laconic.engine.robust import sum_up
-from laconic.engine.rows import clear_row, distance_row, dot_row
+from laconic.engine.rows import clear_row, dot_row
 from laconic.engine.sincos import map_block, prefetch_row
 from laconic.engine.steps import ADAPT_THEN_COMBINE, LINEARIZED, LOCAL, PROXIMAL, hear_row, learn_row, value_of
 from laconic.engine.summing import FOLDED, fits, fold, scale_of, tally_row, top_of, total_of
@@ -103,15 +104,20 @@ class Rows(NamedTuple):
 class Scratch(NamedTuple):
     """Room to work in, so that nothing is allocated in a round: one for each thread.
 
-    ``units``, ``tops`` and ``totals`` are its part of the sum of all models.
+    ``pull`` and ``innovation`` have as many rows as a vector has lanes, ``parts``, ``peaks`` and ``found`` are for sums
+    over so many rows; the bits of ``mask`` are set but in the padding. ``units``, ``tops`` and ``totals`` are its part
+    of the sum of all models.
     """
 
-    inputs: np.ndarray
     phases: np.ndarray
     phi: np.ndarray
     pull: np.ndarray
     innovation: np.ndarray
     spare: np.ndarray
+    mask: np.ndarray
+    parts: np.ndarray
+    peaks: np.ndarray
+    found: np.ndarray
     chosen: np.ndarray
     written: np.ndarray
     units: np.ndarray
@@ -194,12 +200,16 @@ def largest_label(labels, t, largest):
 @jit
 def first_bad_row(samples, start, stop):
     """The first row of ``samples`` in [start, stop) with an entry that is not a finite number; ``stop`` if none."""
-    for row in range(start, stop):
-        bad = 0
-        for k in range(samples.shape[1]):
-            bad |= not abs(samples[row, k]) < np.inf
-        if bad:
-            return row
+    length = samples.shape[1]
+    flat = samples.reshape(samples.size)
+    bad = 0
+    for k in range(start * length, stop * length):
+        bad |= not abs(flat[k]) < np.inf
+    if bad:
+        for row in range(start, stop):
+            for k in range(length):
+                if not abs(samples[row, k]) < np.inf:
+                    return row
     return stop
 
 
@@ -235,21 +245,21 @@ def score_collectively(phi, phi_at, labels, t, weights, size, loss, squares, los
 @entry
 def advance(
     stages, begin, end, first_round, last_round,
-    plan, graph, front, rows, panel, scratch, sums, record, scores, samples, mapped, order, labels, frequencies,
+    plan, graph, front, rows, panel, scratch, sums, record, scores, samples, mapped, labels, frequencies,
     rates, thresholds,
 ):  # fmt: skip
     """Some stages of some rounds of a chunk, for the rows from ``begin`` to ``end``; returns (status, row).
 
     The row t N + i is where it stopped, or behind the last one. ``samples`` holds a row for each (round, agent):
-    inputs, or their features when ``mapped``. ``order`` tells which agent each row is; where it is empty, they are in
-    order. ``thresholds`` is empty when nothing is censored, ``scores``, two (T, N) arrays for the collective squared
+    inputs, or their features when ``mapped``.
+    ``thresholds`` is empty when nothing is censored, ``scores``, two (T, N) arrays for the collective squared
     error and loss, when they are not wanted. ``panel`` is what experts keep; None costs no compilation either.
     """
     algorithm, loss, rho, shrink, mixing, rounding, cells, low, high, scale, n_features, _, unit, reach = plan[:14]
     heeds, message_bits, purse, n_everywhere = plan.heeds, plan.message_bits, plan.purse, plan.n_agents
     starts, neighbours, combination, degrees = graph
     weights, duals, broadcast, run_sums, spoken, codes, scales, memory = rows
-    inputs, phases, ahead, pull, innovation, spare, chosen, written, units, tops, totals = scratch
+    phases, ahead, pull, innovation, spare, _, _, _, _, chosen, written, units, tops, totals = scratch
     # Taken apart here, since to ask a tuple for an array counts references, which in a loop costs more than the work.
     predictions, sent, outside, consensus, energies, replica_errors, sizes = record
     _, _, mean, errors, distances, numbers, whole = sums
@@ -260,9 +270,11 @@ def advance(
     last = algorithm == ADAPT_THEN_COMBINE or panel is not None  # combines when all have spoken
     talks = algorithm != LOCAL
     dual = algorithm == LINEARIZED or algorithm == PROXIMAL
+    even = rounding == RISE or rounding == TREAD
+    abreast = algorithm == LINEARIZED and panel is None and reach == 0.0 and rounding != ENTROPY
     phi = samples if mapped else ahead
     first, done = 0, (n_rows if mapped else 0)
-    whole_rounds = mapped or (ahead.shape[0] % n_agents == 0 and order.size == 0)
+    whole_rounds = mapped or ahead.shape[0] % n_agents == 0
     bad_row = n_rows
 
     for t in range(first_round, last_round):
@@ -284,82 +296,91 @@ def advance(
                 clear_row(tops, 0, size)
                 totals[:] = 0
             n_tallied = 0
-            for i in range(begin, end if learning or hearing else begin):
-                at = i * size
-                # 4. and 5.: hear, and let the learner answer; of the round before, unless it combines last.
-                if hearing and panel is not None:
-                    hear_expert_row(
-                        panel, mixing, i, weights, broadcast, spoken, neighbours, combination, starts[i], starts[i + 1],
-                        pull,
-                    )  # fmt: skip
-                elif hearing:
-                    hear_row(
-                        last or numbers[PENDING] > 0.0, algorithm, rho, mixing, reach, heeds, weights, duals, broadcast,
-                        run_sums, spoken, at, neighbours, combination, starts[i], starts[i + 1], pull,
-                    )  # fmt: skip
+            block = begin
+            while block < (end if learning or hearing else begin):
+                stop = end
                 if learning:
-                    row = t * n_agents + i
+                    row = t * n_agents + block
                     if row >= done or row < first:  # Features come in blocks; of small networks, of many rounds.
-                        first, done = row, min(row + ahead.shape[0], n_rows if whole_rounds else row - i + end)
-                        source, start = samples, row
-                        if order.size:
-                            source, start = inputs, 0
-                            for k in range(done - row):
-                                for column in range(samples.shape[1]):
-                                    inputs[k, column] = samples[t * n_agents + order[i + k], column]
+                        first, done = row, min(row + ahead.shape[0], n_rows if whole_rounds else row - block + end)
                         good = map_block(
-                            front, source, start, start + done - row, frequencies, plan.n_frequencies, scale,
-                            phases, ahead, 0,
+                            front, samples, row, done, frequencies, plan.n_frequencies, scale, phases, ahead, 0
                         )  # fmt: skip
                         if good < done - row:
                             bad_row = row + good
-                        for k in range(done, min(2 * done - row, n_rows) if order.size == 0 else done):
+                        for k in range(done, min(2 * done - row, n_rows)):
                             prefetch_row(samples, k)
                     if (t + 1) * n_agents > bad_row:
-                        return BAD_INPUT, (t * n_agents + order[bad_row % n_agents] if order.size else bad_row)
-                    who = order[i] if order.size else i
-                    label = labels[t, who]
-                    phi_at = (t * n_agents + who if mapped else row - first) * size
-                    if squares.size and i == 0:
+                        return BAD_INPUT, bad_row
+                    stop = min(end, block + done - row, block + FOLDED)
+                    if squares.size and block == 0:
+                        phi_at = (row - first) * size
                         score_collectively(phi, phi_at, labels, t, weights, size, loss, squares, losses)
-
-                    # 1. and 2.: predict, then learn.
-                    if panel is not None:
-                        margin = learn_expert_row(panel, loss, limit, i, weights, phi, phi_at, label)
-                    else:
-                        margin = learn_row(
-                            algorithm, loss, rho, shrink, mixing, unit, rates[t], real(degrees[i]), limit,
-                            weights, duals, broadcast, at, pull, phi, phi_at, label, spare,
+                if learning and abreast:
+                    diverged = learn_rows(
+                        block, stop, t, phi, row - first, numbers[PENDING] > 0.0, limit, threshold, rates[t],
+                        numbers[SCALE], plan, graph, rows, scratch, errors, record, labels,
+                    )  # fmt: skip
+                    if diverged >= 0:
+                        return DIVERGED, diverged
+                    fold(units, stop - block, totals)
+                for i in range(block, block if learning and abreast else stop):
+                    at = i * size
+                    # 4. and 5.: hear, and let the learner answer; of the round before, unless it combines last.
+                    if hearing and panel is not None:
+                        hear_expert_row(
+                            panel, mixing, i, weights, broadcast, spoken, neighbours, combination, starts[i],
+                            starts[i + 1], pull,
                         )  # fmt: skip
-                    predictions[t, who] = margin
-                    if not abs(margin) <= limit:
-                        return DIVERGED, t * n_agents + who
-
-                    # 3.: speak.
-                    if direct and talks:
-                        spoken[i] = SAID
-                        sent[t, who] = starts[i + 1] > starts[i]
-                    elif talks:
-                        said, bits, beyond, square = encode_row(
-                            weights, broadcast, at, n_features, size, threshold, purse, memory, message_bits,
-                            rounding, cells, low, high, plan.coarseness, plan.dead_zone, innovation, chosen, written,
-                            codes, scales,
+                    elif hearing:
+                        hear_row(
+                            last or numbers[PENDING] > 0.0, algorithm, rho, mixing, reach, heeds, weights, duals,
+                            broadcast, run_sums, spoken, at, neighbours, combination, starts[i], starts[i + 1], pull,
                         )  # fmt: skip
-                        connected = starts[i + 1] > starts[i]
-                        spoken[i] = said
-                        errors[i] = square
-                        sent[t, who] = said != SILENT and connected
-                        outside[t, who] = beyond if connected else 0
-                        if sizes.size:
-                            sizes[t, who] = bits if connected else 0
-                if tallying:
-                    tally_row(weights, at, size, numbers[SCALE], units, tops)
-                    n_tallied += 1
-                    if n_tallied == FOLDED or i + 1 == end:
-                        fold(units, n_tallied, totals)
-                        n_tallied = 0
+                    if learning:
+                        label = labels[t, i]
+                        phi_at = (t * n_agents + i - first) * size
+
+                        # 1. and 2.: predict, then learn.
+                        if panel is not None:
+                            margin = learn_expert_row(panel, loss, limit, i, weights, phi, phi_at, label)
+                        else:
+                            margin = learn_row(
+                                algorithm, loss, rho, shrink, mixing, unit, rates[t], real(degrees[i]), limit,
+                                weights, duals, broadcast, at, pull, phi, phi_at, label, spare,
+                            )  # fmt: skip
+                        predictions[t, i] = margin
+                        if not abs(margin) <= limit:
+                            return DIVERGED, t * n_agents + i
+
+                        # 3.: speak.
+                        if direct and talks:
+                            spoken[i] = SAID
+                            sent[t, i] = starts[i + 1] > starts[i]
+                        elif talks:
+                            said, bits, beyond, square = encode_row(
+                                weights, broadcast, at, n_features, size, threshold, purse, memory, message_bits,
+                                rounding, cells, low, high, plan.coarseness, plan.dead_zone, innovation, chosen,
+                                written, codes, scales,
+                            )  # fmt: skip
+                            connected = starts[i + 1] > starts[i]
+                            spoken[i] = said
+                            errors[i] = square
+                            sent[t, i] = said != SILENT and connected
+                            outside[t, i] = beyond if connected else 0
+                            if sizes.size:
+                                sizes[t, i] = bits if connected else 0
+                    if tallying:
+                        tally_row(weights, at, size, numbers[SCALE], units, tops)
+                        n_tallied += 1
+                        if n_tallied == FOLDED or i + 1 == end:
+                            fold(units, n_tallied, totals)
+                            n_tallied = 0
+                block = stop
             if turn == 0 and stages & APPLY and talks:
-                for i in range(begin, end):
+                if even and reach == 0.0:
+                    apply_rows(begin, end, plan, rows, scratch)
+                for i in range(begin, begin if even and reach == 0.0 else end):
                     if spoken[i] == SAID:
                         apply_row(weights, broadcast, i, n_features, size, rounding, cells, low, high, codes, scales)
                     if reach > 0.0:
@@ -373,9 +394,8 @@ def advance(
             sum_again(weights, begin, end, numbers[SCALE], units, tops, totals)
         if misfits:
             mean_of(sums, n_everywhere)
-        if stages & MEASURE:
-            for i in range(begin, end):
-                distances[i] = distance_row(weights, i * size, mean, 0, size) if n_everywhere > 1 else 0.0
+        if stages & MEASURE and n_everywhere > 1:
+            measure_rows(begin, end, weights, mean, scratch, distances)
         if stages & TOPS:
             numbers[ERROR_TOP] = top_of(errors, n_agents)
             numbers[DISTANCE_TOP] = top_of(distances, n_agents)

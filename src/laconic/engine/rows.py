@@ -12,9 +12,9 @@ from __future__ import annotations
 from laconic.engine.vectors import ladder, lean, load, splat, store, sum_of, vector_fma, width_of
 
 
-@lean
-def dot_row(a, a_at, b, b_at, size):
-    """Inner product, summed in four interleaved vectors that meet pairwise: one order, on every machine."""
+@ladder
+def dot_part(a, a_at, b, b_at, size):
+    """Inner product up to the sum over lanes, in four interleaved vectors that meet pairwise."""
     width = width_of(a)
     s0 = s1 = s2 = s3 = splat(a.dtype.type(0))
     k = 0
@@ -27,12 +27,18 @@ def dot_row(a, a_at, b, b_at, size):
     while k < size:
         s0 = vector_fma(load(a, a_at + k), load(b, b_at + k), s0)
         k += width
-    return sum_of((s0 + s2) + (s1 + s3))
+    return (s0 + s2) + (s1 + s3)
 
 
 @lean
-def distance_row(a, a_at, b, b_at, size):
-    """Squared distance of two rows, summed as ``dot_row`` sums."""
+def dot_row(a, a_at, b, b_at, size):
+    """Inner product, in one order on every machine."""
+    return sum_of(dot_part(a, a_at, b, b_at, size))
+
+
+@ladder
+def distance_part(a, a_at, b, b_at, size):
+    """Squared distance of two rows up to the sum over lanes, as ``dot_part`` sums."""
     width = width_of(a)
     s0 = s1 = s2 = s3 = splat(a.dtype.type(0))
     k = 0
@@ -48,7 +54,13 @@ def distance_row(a, a_at, b, b_at, size):
         d0 = load(a, a_at + k) - load(b, b_at + k)
         s0 = vector_fma(d0, d0, s0)
         k += width
-    return sum_of((s0 + s2) + (s1 + s3))
+    return (s0 + s2) + (s1 + s3)
+
+
+@lean
+def distance_row(a, a_at, b, b_at, size):
+    """Squared distance of two rows."""
+    return sum_of(distance_part(a, a_at, b, b_at, size))
 
 
 @lean
@@ -81,38 +93,6 @@ def clear_row(row, at, size):
         store(row, at + k, zero)
 
 
-@ladder
-def disagree_row(broadcast, at, neighbours, start, stop, disagreement, size):
-    """G = sum over neighbours of (theta-hat_i - theta-hat_j), in the order of the neighbour list."""
-    width = width_of(broadcast)
-    if start == stop:
-        clear_row(disagreement, 0, size)
-        return
-    k = 0
-    while k + 4 * width <= size:  # four vectors at a time stay in registers from the first neighbour to the last
-        k1, k2, k3, other = k + width, k + 2 * width, k + 3 * width, neighbours[start] * size
-        o0, o1 = load(broadcast, at + k), load(broadcast, at + k1)
-        o2, o3 = load(broadcast, at + k2), load(broadcast, at + k3)
-        s0, s1 = o0 - load(broadcast, other + k), o1 - load(broadcast, other + k1)
-        s2, s3 = o2 - load(broadcast, other + k2), o3 - load(broadcast, other + k3)
-        for n in range(start + 1, stop):
-            other = neighbours[n] * size
-            s0, s1 = s0 + (o0 - load(broadcast, other + k)), s1 + (o1 - load(broadcast, other + k1))
-            s2, s3 = s2 + (o2 - load(broadcast, other + k2)), s3 + (o3 - load(broadcast, other + k3))
-        store(disagreement, k, s0)
-        store(disagreement, k1, s1)
-        store(disagreement, k2, s2)
-        store(disagreement, k3, s3)
-        k += 4 * width
-    while k < size:
-        own = load(broadcast, at + k)
-        total = own - load(broadcast, neighbours[start] * size + k)
-        for n in range(start + 1, stop):
-            total = total + (own - load(broadcast, neighbours[n] * size + k))
-        store(disagreement, k, total)
-        k += width
-
-
 @lean
 def mix_row(broadcast, at, neighbours, combination, start, stop, pull, size):
     """Sum over neighbours of a_ij (theta-hat_j - theta-hat_i), in the order of the neighbour list."""
@@ -121,7 +101,7 @@ def mix_row(broadcast, at, neighbours, combination, start, stop, pull, size):
         clear_row(pull, 0, size)
         return
     k = 0
-    while k + 2 * width <= size:  # two vectors at a time, as above
+    while k + 2 * width <= size:  # two vectors at a time stay in registers from the first neighbour to the last
         k1, other, share = k + width, neighbours[start] * size, splat(combination[start])
         o0, o1 = load(broadcast, at + k), load(broadcast, at + k1)
         s0, s1 = share * (load(broadcast, other + k) - o0), share * (load(broadcast, other + k1) - o1)

@@ -7,12 +7,12 @@ made for a few dozen columns it is also faster here than a general library.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba import njit
 from numba.core import cgutils, types
-from numba.extending import intrinsic, overload
+from numba.extending import intrinsic
 
 from laconic.engine.lifting import lift_rows
 from laconic.engine.vectors import (
@@ -20,14 +20,12 @@ from laconic.engine.vectors import (
     Vector,
     all_less,
     call_llvm,
-    fma,
-    from_bits,
+    element,
     jit,
     load,
     prefetch,
     splat,
     splat_value,
-    to_bits,
     vector_abs,
     width_of,
 )
@@ -126,83 +124,116 @@ def prefetch_row(samples, row):
         prefetch(samples, row * length + k)
 
 
-def _make_sine_cosine(real, bits, magic, half_pi, sine, cosine):
-    """Sine and cosine by reduction to a quadrant (Cody-Waite) and two short polynomials.
+class _Waves(NamedTuple):
+    """The numbers of a sine-cosine by reduction to a quadrant (Cody-Waite) and two short polynomials.
 
     The polynomials are the minimax ones of ``tools/sincos_coefficients.py``. ``magic`` is 1.5 times 2 to the length of
     the mantissa: adding it rounds ``2 x / pi`` to an integer and leaves that integer in the lowest bits of the sum.
     """
-    magic, to_quadrants = real(magic), real(2 / math.pi)
-    minus_half_pi, minus_rest = real(-half_pi[0]), real(-half_pi[1])
-    minus_half, unit = real(-0.5), real(1.0)
-    one, two, to_sign = bits(1), bits(2), bits(8 * real(0).itemsize - 2)
-    sine, cosine = tuple(real(a) for a in sine), tuple(real(a) for a in cosine)
-    n_sine, n_cosine = len(sine), len(cosine)
 
-    @njit
-    def sine_cosine(phase):
-        shifted = fma(phase, to_quadrants, magic)
-        quadrant = to_bits(shifted)
-        turns = shifted - magic
-        r = fma(turns, minus_rest, fma(turns, minus_half_pi, phase))
-        z = r * r
-        s = sine[0]
-        for k in range(1, n_sine):
-            s = fma(s, z, sine[k])
-        c = cosine[0]
-        for k in range(1, n_cosine):
-            c = fma(c, z, cosine[k])
-        s = fma(s * z, r, r)
-        c = fma(fma(c, z, minus_half), z, unit)
-        odd = (quadrant & one) != 0
-        s, c = c if odd else s, s if odd else c
-        s = from_bits(bits(to_bits(s) ^ ((quadrant & two) << to_sign)))
-        c = from_bits(bits(to_bits(c) ^ (((quadrant + one) & two) << to_sign)))
-        return s, c
-
-    return sine_cosine
+    magic: float
+    half_pi: tuple[float, float]
+    sine: tuple[float, ...]
+    cosine: tuple[float, ...]
 
 
-_sine_cosine_64 = _make_sine_cosine(
-    np.float64,
-    np.uint64,
-    magic=1.5 * 2.0**52,
-    half_pi=(1.5707963267959713, -1.0746346554971943e-12),
-    sine=(
-        1.5888585987655027e-10,
-        -2.5050600239548635e-08,
-        2.755731254478094e-06,
-        -0.0001984126982593414,
-        0.008333333333316482,
-        -0.166666666666666,
+_WAVES = {
+    64: _Waves(
+        magic=1.5 * 2.0**52,
+        half_pi=(1.5707963267959713, -1.0746346554971943e-12),
+        sine=(
+            1.5888585987655027e-10,
+            -2.5050600239548635e-08,
+            2.755731254478094e-06,
+            -0.0001984126982593414,
+            0.008333333333316482,
+            -0.166666666666666,
+        ),
+        cosine=(
+            -1.1359669909795541e-11,
+            2.0875723685258083e-09,
+            -2.7557314355248004e-07,
+            2.480158728949185e-05,
+            -0.0013888888888874138,
+            0.0416666666666666,
+        ),
     ),
-    cosine=(
-        -1.1359669909795541e-11,
-        2.0875723685258083e-09,
-        -2.7557314355248004e-07,
-        2.480158728949185e-05,
-        -0.0013888888888874138,
-        0.0416666666666666,
+    32: _Waves(
+        magic=1.5 * 2.0**23,
+        half_pi=(1.5707963705062866, -4.371138828673793e-08),
+        sine=(-0.000194956359337084, 0.00833197869360447, -0.16666650772094727),
+        cosine=(2.4438451873720624e-05, -0.001388736767694354, 0.04166664555668831),
     ),
-)
-_sine_cosine_32 = _make_sine_cosine(
-    np.float32,
-    np.uint32,
-    magic=1.5 * 2.0**23,
-    half_pi=(1.5707963705062866, -4.371138828673793e-08),
-    sine=(-0.000194956359337084, 0.00833197869360447, -0.16666650772094727),
-    cosine=(2.4438451873720624e-05, -0.001388736767694354, 0.04166664555668831),
-)
+}
 
 
-def sine_cosine(phase):
-    """``(sin(phase), cos(phase))`` for a phase of either precision, |phase| < 1e4."""
+def _emit_sine_cosine(builder, phase, vector, n_bits):
+    """LLVM's values of sine and cosine of a vector of phases."""
+    waves, integers = _WAVES[n_bits], ir.VectorType(ir.IntType(n_bits), vector.count)
+
+    def number(value):
+        return ir.Constant(vector, [float(value)] * vector.count)
+
+    def whole(value):
+        return ir.Constant(integers, [value] * vector.count)
+
+    def fused(a, b, c):
+        return call_llvm(builder, "fma", vector, [a, b, c])
+
+    def turned(value, quadrant):  # the sign is that of the quadrant's second bit
+        sign = builder.shl(builder.and_(quadrant, whole(2)), whole(n_bits - 2))
+        return builder.bitcast(builder.xor(builder.bitcast(value, integers), sign), vector)
+
+    real = np.float64 if n_bits == 64 else np.float32
+    magic = number(waves.magic)
+    shifted = fused(phase, number(real(2 / math.pi)), magic)
+    quadrant = builder.bitcast(shifted, integers)
+    turns = builder.fsub(shifted, magic)
+    r = fused(turns, number(-waves.half_pi[1]), fused(turns, number(-waves.half_pi[0]), phase))
+    z = builder.fmul(r, r)
+    s, c = number(waves.sine[0]), number(waves.cosine[0])
+    for term in waves.sine[1:]:
+        s = fused(s, z, number(term))
+    for term in waves.cosine[1:]:
+        c = fused(c, z, number(term))
+    s = fused(builder.fmul(s, z), r, r)
+    c = fused(fused(c, z, number(-0.5)), z, number(1.0))
+    odd = builder.icmp_unsigned("!=", builder.and_(quadrant, whole(1)), whole(0))
+    s, c = builder.select(odd, c, s), builder.select(odd, s, c)
+    return turned(s, quadrant), turned(c, builder.add(quadrant, whole(1)))
 
 
-@overload(sine_cosine)
-def _sine_cosine(phase):
-    implementation = _sine_cosine_64 if phase.bitwidth == 64 else _sine_cosine_32
-    return lambda phase: implementation(phase)
+@intrinsic
+def sine_cosine(typing_context, phase):
+    """``(sin(phase), cos(phase))`` of one phase, |phase| < 1e4."""
+    kind, pair = Vector(phase), types.UniTuple(phase, 2)
+
+    def codegen(context, builder, signature, args):
+        vector = context.get_value_type(kind)
+        both = _emit_sine_cosine(builder, splat_value(builder, args[0], vector), vector, phase.bitwidth)
+        return context.make_tuple(
+            builder, pair, [builder.extract_element(one, ir.Constant(ir.IntType(32), 0)) for one in both]
+        )
+
+    return pair(phase), codegen
+
+
+@intrinsic
+def put_waves(typing_context, phases, at, scale, phi, cosine_at, sine_at):
+    """``phi[cosine_at:], phi[sine_at:] = scale cos, scale sin`` of the vector of phases at ``at``, all below 1e4."""
+    kind = Vector(phases.dtype)
+
+    def codegen(context, builder, signature, args):
+        vector, n_bits = context.get_value_type(kind), phases.dtype.bitwidth
+        source = element(context, builder, signature.args[0], args[0], args[1], vector)
+        factor = splat_value(builder, args[2], vector)
+        s, c = _emit_sine_cosine(builder, builder.load(source, align=n_bits // 8), vector, n_bits)
+        for value, place in ((c, args[4]), (s, args[5])):
+            target = element(context, builder, signature.args[3], args[3], place, vector)
+            builder.store(builder.fmul(factor, value), target, align=n_bits // 8)
+        return context.get_dummy_value()
+
+    return types.none(phases, types.intp, phases.dtype, phi, types.intp, types.intp), codegen
 
 
 @jit
@@ -218,25 +249,33 @@ def map_block(front, samples, start, stop, frequencies, n_frequencies, scale, ph
 
 @jit
 def wave(phases, n_rows, n_frequencies, scale, phi, phi_row):
-    """``phi[phi_row:] = scale [cos(phases), sin(phases)]``; returns how many rows precede the first infinite phase."""
+    """``phi[phi_row:] = scale [cos(phases), sin(phases)]``; returns how many rows precede the first infinite phase.
+
+    The last vector of a row ends where its waves do, and repeats some of the one before.
+    """
     limit = phases.dtype.type(1e4)
     limits = splat(limit)
-    length = phases.shape[1]
+    length, size, width = phases.shape[1], phi.shape[1], width_of(phases)
     for row in range(n_rows):
-        out = phi_row + row
-        for k in range(n_frequencies):
-            s, c = sine_cosine(phases[row, k])
-            phi[out, k] = scale * c
-            phi[out, n_frequencies + k] = scale * s
+        at, out = row * length, (phi_row + row) * size
         inside = True
-        for k in range(0, length, width_of(phases)):
-            inside &= all_less(vector_abs(load(phases, row * length + k)), limits)
+        for k in range(0, length, width):
+            inside &= all_less(vector_abs(load(phases, at + k)), limits)
+        if n_frequencies >= width:
+            for k in range(0, n_frequencies - width, width):
+                put_waves(phases, at + k, scale, phi, out + k, out + n_frequencies + k)
+            k = n_frequencies - width
+            put_waves(phases, at + k, scale, phi, out + k, out + n_frequencies + k)
+        else:
+            for k in range(n_frequencies):
+                s, c = sine_cosine(phases[row, k])
+                phi[phi_row + row, k], phi[phi_row + row, n_frequencies + k] = scale * c, scale * s
         if not inside:  # rare: the polynomials' range reduction ends here, the library's does not
             for k in range(n_frequencies):
                 z = phases[row, k]
                 if not abs(z) < limit:
                     if not math.isfinite(z):
                         return row
-                    phi[out, k] = scale * math.cos(z)
-                    phi[out, n_frequencies + k] = scale * math.sin(z)
+                    phi[phi_row + row, k] = scale * math.cos(z)
+                    phi[phi_row + row, n_frequencies + k] = scale * math.sin(z)
     return n_rows

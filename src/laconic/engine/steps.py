@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 
+from laconic.engine.abreast import disagree_row
 from laconic.engine.robust import clip_disagreement, clip_duals, clip_mixture, weigh_row
-from laconic.engine.rows import add_row, disagree_row, dot_row, mix_row, mix_spoken_row
+from laconic.engine.rows import add_row, clear_row, dot_row, mix_row, mix_spoken_row
 from laconic.engine.vectors import counted, ladder, lean, load, splat, store, width_of
 
 SQUARED, LOGISTIC, HINGE, SQUARED_HINGE = range(4)
@@ -221,7 +222,10 @@ def hear_row(
             weights, duals, broadcast, sums, at, neighbours, combination, start, stop, pull,
         )  # fmt: skip
     elif algorithm == LINEARIZED or algorithm == PROXIMAL:
-        disagree_row(broadcast, at, neighbours, start, stop, pull, size)
+        if start < stop:
+            disagree_row(broadcast, at, neighbours, start, stop, pull, 0, size)
+        else:
+            clear_row(pull, 0, size)
         if answer:
             add_row(duals, at, rho, pull, 0, size)
     elif algorithm != LOCAL:

@@ -14,7 +14,9 @@ from numba.extending import register_jitable
 
 from laconic.engine.vectors import (
     add_bits,
+    all_less,
     ladder,
+    largest_of,
     lean,
     load,
     splat,
@@ -26,8 +28,8 @@ from laconic.engine.vectors import (
 )
 
 # Adding 1.5 times 2 to the length of the mantissa rounds to a whole number and leaves that in the lowest bits.
-_MAGIC_32, _MAGIC_BITS_32, _BITS_32 = 1.5 * 2.0**23, 0x4B400000, 22
-_MAGIC_64, _MAGIC_BITS_64, _BITS_64 = 1.5 * 2.0**52, 0x4338000000000000, 51
+MAGIC_32, _MAGIC_BITS_32, _BITS_32 = 1.5 * 2.0**23, 0x4B400000, 22
+MAGIC_64, _MAGIC_BITS_64, _BITS_64 = 1.5 * 2.0**52, 0x4338000000000000, 51
 _LEAST_32, _LEAST_64 = -100, -900  # exponents below which a peak counts as if it were that
 _SPARE = 6  # bits that may be lost before a sum is made again
 FOLDED = 256  # rows after which multiples of 32 bits must be taken over into those of 64
@@ -65,7 +67,7 @@ def tally_row(weights, at, size, scale, units, tops):
     These are kept in the first vector of ``tops`` only: to read and write all of it cost eight times as much.
     """
     real = weights.dtype.type
-    factor, magic = splat(real(scale)), splat(real(_MAGIC_32 if weights.itemsize == 4 else _MAGIC_64))
+    factor, magic = splat(real(scale)), splat(real(MAGIC_32 if weights.itemsize == 4 else MAGIC_64))
     top = load(tops, 0)
     for k in range(0, size, width_of(weights)):
         row = load(weights, at + k)
@@ -90,14 +92,21 @@ def total_of(values, n_values, scale):
     """The sum of values that are not negative, in multiples of 1/scale."""
     total = np.int64(0)
     for i in range(n_values):
-        total += np.int64(np.rint(values[i] * scale))
+        total += np.int64(np.rint(np.float64(values[i]) * scale))
     return total
 
 
 @lean
 def top_of(values, n_values):
     """The largest of some values; infinite if one of them is not a number."""
-    top = 0.0
-    for i in range(n_values):
-        top = max(top, values[i]) if values[i] < np.inf else np.inf
+    real, width = values.dtype.type, width_of(values)
+    limits, tops, finite = splat(real(np.inf)), splat(real(0)), True
+    whole = n_values - n_values % width
+    for i in range(0, whole, width):
+        some = load(values, i)
+        finite &= all_less(some, limits)
+        tops = vector_larger(some, tops)
+    top = np.float64(largest_of(tops)) if finite else np.inf
+    for i in range(whole, n_values):
+        top = max(top, np.float64(values[i])) if values[i] < np.inf else np.inf
     return top

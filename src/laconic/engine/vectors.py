@@ -93,7 +93,7 @@ class _VectorModel(models.PrimitiveModel):
         super().__init__(manager, vector, ir.VectorType(scalar, vector.width))
 
 
-def _element(context, builder, array_type, array, index, vector):
+def element(context, builder, array_type, array, index, vector):
     """Pointer to the vector that starts at ``array[index]``."""
     data = cgutils.create_struct_proxy(array_type)(context, builder, array).data
     return builder.bitcast(builder.gep(data, [index]), vector.as_pointer())
@@ -129,7 +129,7 @@ def load(typing_context, array, index):
 
     def codegen(context, builder, signature, args):
         vector = context.get_value_type(result)
-        pointer = _element(context, builder, signature.args[0], args[0], args[1], vector)
+        pointer = element(context, builder, signature.args[0], args[0], args[1], vector)
         return builder.load(pointer, align=array.dtype.bitwidth // 8)
 
     return result(array, types.intp), codegen
@@ -141,7 +141,7 @@ def store(typing_context, array, index, value):
 
     def codegen(context, builder, signature, args):
         vector = context.get_value_type(value)
-        pointer = _element(context, builder, signature.args[0], args[0], args[1], vector)
+        pointer = element(context, builder, signature.args[0], args[0], args[1], vector)
         builder.store(args[2], pointer, align=array.dtype.bitwidth // 8)
         return context.get_dummy_value()
 
@@ -154,7 +154,7 @@ def store_bytes(typing_context, array, index, value):
 
     def codegen(context, builder, signature, args):
         narrow = ir.VectorType(ir.IntType(8), value.width)
-        pointer = _element(context, builder, signature.args[0], args[0], args[1], narrow)
+        pointer = element(context, builder, signature.args[0], args[0], args[1], narrow)
         builder.store(builder.fptoui(args[2], narrow), pointer, align=1)
         return context.get_dummy_value()
 
@@ -167,7 +167,7 @@ def load_bytes(typing_context, array, index, like):
 
     def codegen(context, builder, signature, args):
         narrow = ir.VectorType(ir.IntType(8), like.width)
-        pointer = _element(context, builder, signature.args[0], args[0], args[1], narrow)
+        pointer = element(context, builder, signature.args[0], args[0], args[1], narrow)
         return builder.uitofp(builder.load(pointer, align=1), context.get_value_type(like))
 
     return like(array, types.intp, like), codegen
@@ -179,7 +179,7 @@ def add_bits(typing_context, total, index, value):
 
     def codegen(context, builder, signature, args):
         whole = ir.VectorType(ir.IntType(value.dtype.bitwidth), value.width)
-        pointer = _element(context, builder, signature.args[0], args[0], args[1], whole)
+        pointer = element(context, builder, signature.args[0], args[0], args[1], whole)
         align = value.dtype.bitwidth // 8
         builder.store(
             builder.add(builder.load(pointer, align=align), builder.bitcast(args[2], whole)), pointer, align=align
@@ -203,6 +203,20 @@ def prefetch(typing_context, array, index):
         return context.get_dummy_value()
 
     return types.none(array, types.intp), codegen
+
+
+@intrinsic
+def keep(typing_context, value, mask, index):
+    """``value`` where the bits of ``mask[index:]`` are set, and zero where they are not."""
+
+    def codegen(context, builder, signature, args):
+        whole = ir.VectorType(ir.IntType(value.dtype.bitwidth), value.width)
+        pointer = element(context, builder, signature.args[1], args[1], args[2], whole)
+        mask_bits = builder.load(pointer, align=value.dtype.bitwidth // 8)
+        kept = builder.and_(builder.bitcast(args[0], whole), mask_bits)
+        return builder.bitcast(kept, context.get_value_type(value))
+
+    return value(value, mask, types.intp), codegen
 
 
 @intrinsic

@@ -1,0 +1,227 @@
+"""ODKLA and QC-ODKLA for blocks of rows, as many abreast as a vector has lanes.
+
+What ``hear_row``, ``learn_row``, ``encode_row`` and ``apply_row`` do to one row after the other is done here in fewer
+passes: dual, step and innovation together, then codes and what they leave of the error. Each sum has the order that it
+has there, so the bits are the same.
+"""
+
+from __future__ import annotations
+
+import math
+
+from laconic.engine.abreast import disagree_row, peaks_across, sums_across
+from laconic.engine.budgeting import BY_ROUND, N_REMEMBERED, admits, pays
+from laconic.engine.coding import BYTE, DENSE, SAID, SAME, SILENT, count_outside, lattice, upward_float32
+from laconic.engine.rows import clear_row, distance_part, dot_part, dot_row
+from laconic.engine.steps import slope_of
+from laconic.engine.summing import MAGIC_32, MAGIC_64
+from laconic.engine.vectors import (
+    add_bits,
+    keep,
+    ladder,
+    lean,
+    load,
+    load_bytes,
+    splat,
+    store,
+    store_bytes,
+    vector_abs,
+    vector_floor,
+    vector_fma,
+    vector_larger,
+    vector_smaller,
+    width_of,
+)
+
+# Rows of what is found for each of the rows abreast.
+MARGIN, SQUARE, PEAK, ERROR, N_FOUND = range(5)
+
+
+@ladder
+def step_row(
+    weights, duals, broadcast, at, pull, phi, phi_at, innovation, room_at, size, answer, asks, slope, shrink, rho, gain,
+    factor, magic, units, tops,
+):  # fmt: skip
+    """The dual step of the last round and the primal step of this one; tallies the model.
+
+    Unless nobody ``asks`` for it, leaves the innovation; returns the part of that one's peak.
+    """
+    real = weights.dtype.type
+    slope, shrink, rho, gain, factor, magic = (
+        splat(slope), splat(shrink), splat(rho), splat(gain), splat(factor), splat(magic),
+    )  # fmt: skip
+    top, peak = load(tops, 0), splat(real(0))
+    for k in range(0, size, width_of(weights)):
+        theta, gamma, force = load(weights, at + k), load(duals, at + k), rho * load(pull, room_at + k)
+        if answer:
+            gamma = gamma + force
+            store(duals, at + k, gamma)
+        theta = theta - gain * ((slope * load(phi, phi_at + k) + shrink * theta) + (force + gamma))
+        store(weights, at + k, theta)
+        add_bits(units, k, vector_fma(theta, factor, magic))
+        top = vector_larger(vector_abs(theta), top)
+        if asks:
+            h = theta - load(broadcast, at + k)
+            store(innovation, room_at + k, h)
+            peak = vector_larger(vector_abs(h), peak)
+    store(tops, 0, top)
+    return peak
+
+
+@ladder
+def put_row(
+    innovation, innovation_at, size, rounding, cells, low, high, weights, broadcast, at, mask, codes, codes_at
+):  # fmt: skip
+    """``put_codes``, and the part of the squared error of the replica as it will be."""
+    real, width = weights.dtype.type, width_of(weights)
+    edge, base, shift, cell_width = lattice(real, rounding, cells, low, high)
+    zero, last = splat(real(0)), splat(real(cells - 1))
+    edge, base, shift, cell_width = splat(edge), splat(base), splat(shift), splat(cell_width)
+    byte, share = splat(real(BYTE)), splat(real(1.0 / BYTE))
+    for k in range(0, size, width):
+        cell = vector_floor((load(innovation, innovation_at + k) - edge) / cell_width)
+        cell = vector_smaller(vector_larger(cell, zero), last)
+        if cells > BYTE:
+            above = vector_floor(cell * share)
+            store_bytes(codes, codes_at + size + k, above)
+            store_bytes(codes, codes_at + k, cell - above * byte)
+        else:
+            store_bytes(codes, codes_at + k, cell)
+        replica = load(broadcast, at + k) + keep(base + (cell + shift) * cell_width, mask, k)
+        store(innovation, innovation_at + k, load(weights, at + k) - replica)
+    return dot_part(innovation, innovation_at, innovation, innovation_at, size)
+
+
+@lean
+def learn_rows(
+    begin, end, t, phi, phi_row, answer, limit, threshold, rate, scale,
+    plan, graph, rows, scratch, errors, record, labels,
+):  # fmt: skip
+    """LEARN for the rows from ``begin`` to ``end``, whose features begin at ``phi_row``; the row that diverged, or -1.
+
+    What is tallied is still to be folded: as many rows as there are, at most ``FOLDED``.
+    """
+    _, loss, rho, shrink, _, rounding, cells, fixed_low, fixed_high, _, n_features, _, unit, _ = plan[:14]
+    message_bits, purse = plan.message_bits, plan.purse
+    starts, neighbours, _, degrees = graph
+    weights, duals, broadcast, _, spoken, codes, scales, memory = rows
+    _, _, pull, innovation, _, mask, parts, peaks, found, _, _, units, tops, _ = scratch
+    predictions, sent, outside, _, _, _, _ = record
+    real, size, width = weights.dtype.type, weights.shape[1], width_of(weights)
+    n_agents = labels.shape[1]
+    factor, magic = real(scale), real(MAGIC_32 if weights.itemsize == 4 else MAGIC_64)
+    direct = rounding == DENSE and threshold <= 0.0 and purse.kind == BY_ROUND
+    for first in range(begin, end, width):
+        n_rows = min(width, end - first)
+        for r in range(n_rows):
+            i, room_at = first + r, r * size
+            if starts[i] < starts[i + 1]:
+                disagree_row(broadcast, i * size, neighbours, starts[i], starts[i + 1], pull, room_at, size)
+            else:
+                clear_row(pull, room_at, size)
+            phi_at = (phi_row + i - begin) * size
+            store(parts, r * width, dot_part(weights, i * size, phi, phi_at, size))
+        sums_across(parts, found, MARGIN * width)
+
+        bad = -1
+        for r in range(n_rows):
+            i, margin = first + r, found[MARGIN, r]
+            predictions[t, i] = margin
+            if not abs(margin) <= limit:
+                bad, n_rows = t * n_agents + i, r
+                break
+            phi_at = (phi_row + i - begin) * size
+            square = real(1.0) if unit else dot_row(phi, phi_at, phi, phi_at, size)
+            slope = (real(1.0) / max(real(1.0), square)) * real(slope_of(loss, margin, labels[t, i]))
+            gain = real(1.0) / (rate + real(2.0) * rho * real(degrees[i]))
+            peak_part = step_row(
+                weights, duals, broadcast, i * size, pull, phi, phi_at, innovation, r * size, size, answer, not direct,
+                slope, shrink, rho, gain, factor, magic, units, tops,
+            )  # fmt: skip
+            if not direct:
+                store(peaks, r * width, peak_part)
+                store(parts, r * width, dot_part(innovation, r * size, innovation, r * size, size))
+        if not direct:
+            sums_across(parts, found, SQUARE * width)
+            peaks_across(peaks, found, PEAK * width)
+
+        for r in range(n_rows):
+            i = first + r
+            square = found[SQUARE, r]
+            said, beyond, connected = SAID, 0, starts[i + 1] > starts[i]
+            errors[i] = real(0)
+            if not direct:
+                norm, remembered = math.sqrt(square), i * N_REMEMBERED
+                if not (
+                    admits(norm, threshold, purse, memory, remembered)
+                    and pays(norm, message_bits, purse, memory, remembered)
+                ):
+                    said = SILENT
+                elif rounding != DENSE:
+                    low, high, peak = fixed_low, fixed_high, found[PEAK, r]
+                    if low == high and peak > 0:
+                        high = real(upward_float32(peak))
+                        low = -high
+                    if low == high:  # h = 0, and so is Q(h)
+                        said = SAME
+                    else:
+                        if peak > high or -peak < low:
+                            beyond = count_outside(innovation, r, n_features, low, high)
+                        scales[i] = high
+                        part = put_row(
+                            innovation, r * size, size, rounding, cells, low, high, weights, broadcast, i * size, mask,
+                            codes, i * codes.shape[1],
+                        )  # fmt: skip
+                        store(parts, r * width, part)
+                if said != SAID:
+                    errors[i] = square
+            spoken[i] = said
+            sent[t, i] = said != SILENT and connected
+            outside[t, i] = beyond if connected else 0
+        if rounding != DENSE:
+            sums_across(parts, found, ERROR * width)
+            for r in range(n_rows):
+                if spoken[first + r] == SAID:
+                    errors[first + r] = found[ERROR, r]
+        if bad >= 0:
+            return bad
+    return -1
+
+
+@lean
+def apply_rows(begin, end, plan, rows, scratch):
+    """APPLY for rows that are quantized evenly: ``take_codes`` for all of them that have SAID something."""
+    rounding, cells, fixed_low, fixed_high = plan.rounding, plan.cells, plan.low, plan.high
+    _, _, broadcast, _, spoken, codes, scales, _ = rows
+    mask, size, real = scratch.mask, broadcast.shape[1], broadcast.dtype.type
+    byte = splat(real(BYTE))
+    for i in range(begin, end):
+        if spoken[i] != SAID:
+            continue
+        low, high = fixed_low, fixed_high
+        if low == high:
+            high = real(scales[i])
+            low = -high
+        _, from_, by, of = lattice(real, rounding, cells, low, high)
+        base, shift, cell_width = splat(from_), splat(by), splat(of)
+        at, codes_at = i * size, i * codes.shape[1]
+        for k in range(0, size, width_of(broadcast)):
+            cell = load_bytes(codes, codes_at + k, base)
+            if cells > BYTE:
+                cell = cell + load_bytes(codes, codes_at + size + k, base) * byte
+            value = keep(base + (cell + shift) * cell_width, mask, k)
+            store(broadcast, at + k, load(broadcast, at + k) + value)
+
+
+@lean
+def measure_rows(begin, end, weights, mean, scratch, distances):
+    """MEASURE: the squared distance of each model from their mean."""
+    parts, found = scratch.parts, scratch.found
+    size, width = weights.shape[1], width_of(weights)
+    for first in range(begin, end, width):
+        n_rows = min(width, end - first)
+        for r in range(n_rows):
+            store(parts, r * width, distance_part(weights, (first + r) * size, mean, 0, size))
+        sums_across(parts, found, 0)
+        for r in range(n_rows):
+            distances[first + r] = found[0, r]
