@@ -48,7 +48,8 @@ def taken(array: Array, order: Array) -> Array:
     array([[3., 1., 2.]])
     """
     n_rounds, n_agents = array.shape[:2]
-    if array.dtype.itemsize not in (1, *_NUMBERS) or n_agents != len(order) or not array.size:
+    known = array.dtype.itemsize in _NUMBERS or (array.dtype.itemsize == 1 and array.ndim == 2)
+    if not known or n_agents != len(order) or not array.size:
         return np.take(array, order, axis=1)
     source = np.require(array, None, ["C", "A", "W"])
     target = np.empty_like(source)
