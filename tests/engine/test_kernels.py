@@ -11,7 +11,7 @@ import pytest
 from numba import njit
 
 import laconic as lc
-from laconic.engine import cache, rounds, rows, sincos, single
+from laconic.engine import abreast, cache, moving, rounds, rows, sincos, single
 from laconic.engine.compiled import map_features, padded
 
 
@@ -120,3 +120,28 @@ def test_a_second_process_compiles_nothing_and_gets_the_same_bits(tmp_path):
     assert counts == ["0", "1"] and second.stdout.split() == [bits, "1", "0"]
     assert first.stderr == "laconic: compiling, once for each installation; this takes about ten seconds.\n"
     assert second.stderr == ""
+
+
+@njit
+def sum_abreast(parts, found):
+    abreast.sums_across(parts, found, 0)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_sums_of_rows_abreast_have_the_order_of_each_alone(dtype):
+    width = 32 // np.dtype(dtype).itemsize
+    parts, found = np.random.default_rng(0).normal(size=(width, width)).astype(dtype), np.empty((1, width), dtype)
+    sum_abreast(parts, found)
+    alone = parts[:, 0].copy()
+    for lane in range(1, width):
+        alone += parts[:, lane]
+    assert np.array_equal(found[0], alone)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.bool_])
+def test_columns_are_taken_in_any_order(dtype):
+    rng = np.random.default_rng(0)
+    order = rng.permutation(23).astype(np.int32)
+    for shape in ((2, 23), (2, 23, 1), (2, 23, 5), (1, 23, 9)):
+        array = rng.integers(0, 99, size=shape).astype(dtype)
+        assert np.array_equal(moving.taken(array, order), array[:, order])
