@@ -220,9 +220,7 @@ class Compiled:
 
     def _unsorted(self, rows: Array) -> Array:
         """A copy of the kernels' rows in the order of the agents."""
-        if not self._order.size:
-            return rows.copy()
-        return np.take(rows, self._rank, axis=0)
+        return np.asarray(rows[self._rank] if self._order.size else rows.copy())
 
     def __reduce__(self) -> Any:
         # Aligned rows do not survive a pickle: the copy is made anew from the state, as a resumed run.
