@@ -200,3 +200,9 @@ def test_every_room_is_in_the_map_of_the_house():
     tree = page.read_text().split("## One sample")[0]
     missing = [room for room in sorted(rooms() - {"__init__", "__main__", "py"}) if not re.search(rf"\b{room}\b", tree)]
     assert missing == []
+
+
+def test_no_two_test_files_share_a_name():
+    # They are imported by it, wherever they are: pytest would run one of the two, and refuse the other.
+    names = sorted(path.name for path in Path(__file__).parent.rglob("*.py") if path.name != "__init__.py")
+    assert len(names) == len(set(names))
