@@ -45,6 +45,7 @@ def test_shares_do_not_grow_while_a_neighbour_starts(remembers, features):
     (first,), last = start_again(agents, "ann", state)
     assert agents[first].edges["ann"] == "live"
     before = agents[first].share("ann")
+    assert before.any()
     for _ in range(8):  # it waits for its other neighbour meanwhile
         for who in ("ben", "cid", "dan"):
             speak(agents[who], models[0] + 5.0)

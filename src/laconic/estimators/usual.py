@@ -6,7 +6,6 @@ import copy
 from typing import Any, overload
 
 import numpy as np
-from sklearn.base import clone
 
 from laconic import _validate
 from laconic._validate import Array
@@ -37,6 +36,8 @@ def checked_learner(learner: object, binary: bool) -> Learner | None:
 def checked_features(features: Any, X: Array, seed: int) -> RandomFeatures:
     """A map of one's own for rows ``X``; what can be fitted is cloned and fitted to them, as scikit-learn does."""
     if hasattr(features, "fit") and not isinstance(features, type):
+        from sklearn.base import clone  # which river's face does without
+
         features = clone(features)
         if features.get_params(deep=False).get("random_state", 0) is None:
             features.set_params(random_state=seed)

@@ -65,7 +65,7 @@ class Conversation(Handshake):
         """Begin a round with what is said in it; ``say`` is False where silence is not worth a byte."""
         self.round += 1
         self.moment += 1
-        dropped = False
+        self.begun, dropped = True, False
         for end in self.ends.values():
             if end.stage is LIVE:
                 end.label = end.k + 1

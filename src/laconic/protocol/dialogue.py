@@ -72,7 +72,6 @@ class Dialogue(Conversation):
         self.former: dict[int, Session] = {}  # who was a neighbour once
         self.joining = False
         self.started = False  # whether there was a round, or a memory of one
-        self.begun = False  # whether this process has had a round
         self.tell_whole = False  # whether the broadcast has to be told in full in the next round
         self.told: dict[tuple[str, str], int] = {}  # what was told of whom, and when
         self.vouched = False  # whether the transport knows who sent what is being heard
@@ -141,7 +140,7 @@ class Dialogue(Conversation):
                     for end in known:  # what was believed of each alone, now that there is something to compare it with
                         if self.accounts.is_too_large(end.index):
                             self.quarantine(end)
-        self.started, self.begun, self.joining = True, True, False
+        self.started, self.joining = True, False
 
     def _begin_in_the_middle(self, known: list[Session], *own: Array) -> None:
         models = np.sort([*(self.ledger.said(e.index) for e in known), *own], axis=0)

@@ -43,6 +43,7 @@ class Ends:
         self.ends: dict[str, Session] = {}
         self.letters: list[tuple[Session, Letter]] = []
         self.must_save = False
+        self.begun = False  # whether this process has had a round
         self.moment = 0  # counts the occasions on which a neighbour may be asked again
         self.credit = 0  # counts the tokens that each neighbour has been given
         self.lent = self.lent_at = 0  # rounds that few neighbours have made it jump, and when

@@ -235,7 +235,10 @@ class Handshake(Ends):
             return
         end.begin()
         end.fresh = False
-        end.amid = not (self.book.is_blank(offer.hat) and self.book.is_blank(decide.hat))
+        other = offer.inc if end.leads else decide.inc
+        starts = not self.begun or other != end.met
+        end.amid = starts and not (self.book.is_blank(offer.hat) and self.book.is_blank(decide.hat))
+        end.met = other
         if end.leads:
             self.book.open(end.index, offer.hat, decide.share)
         else:

@@ -115,8 +115,9 @@ class Session:
         Follower: the outstanding offer; and whether one to go on came to nothing since a round began before its answer.
     call, pend : int, (Offer, Decide) or None
         Leader: number of the next call; and what was decided and not confirmed.
-    amid : bool
-        Whether the session began after something had been learned: with a broadcast that was not zero.
+    amid, met : bool, int
+        Whether one of the two had just started when the session began, and something had been learned: one of their
+        broadcasts was not zero. And the other's incarnation in it.
     origin : tuple of int
         Which decision on which offer made the session.
     degree : int
@@ -151,6 +152,7 @@ class Session:
     call: int = 0
     pend: tuple[Offer, Decide] | None = None
     amid: bool = False
+    met: int = 0
     origin: tuple[int, ...] = ()
     held: list[Statement] = field(default_factory=list)
     unheard: int = 0
