@@ -20,6 +20,7 @@ import numpy as np
 from laconic._timetable import Timetable
 from laconic._validate import Array
 from laconic.channel import Channel
+from laconic.engine.around import Around
 from laconic.engine.chunk import Chunk
 from laconic.engine.shares import Shares
 from laconic.learners import Learner
@@ -28,7 +29,7 @@ from laconic.trace import State
 
 
 @final
-class Changing:
+class Changing(Around):
     """Runs chunks of rounds, one after the other, on the network of each round.
 
     Parameters
@@ -80,27 +81,9 @@ class Changing:
         parts = (self._make, self._learner, self._n_features, self._networks, self.state())
         return Changing, parts, self._inner.__reduce__()[2]
 
-    def __setstate__(self, kept: tuple[float, float]) -> None:
-        self._inner.__setstate__(kept)
-
     @property
     def _n_features(self) -> int:
         return int(self._state().broadcast.shape[1])
-
-    @property
-    def name(self) -> str:
-        """The engine that runs between two changes."""
-        return str(self._inner.name)
-
-    @property
-    def round(self) -> int:
-        """Rounds finished so far."""
-        return int(self._inner.round)
-
-    @property
-    def energy_before(self) -> float:
-        """Of the models that the run began with."""
-        return float(self._inner.energy_before)
 
     def state(self) -> State:
         """Copies of all that the next round needs, the shares of all edges among them."""

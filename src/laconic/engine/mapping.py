@@ -7,6 +7,7 @@ from typing import Any, final
 import numpy as np
 
 from laconic._validate import Array
+from laconic.engine.around import Around
 from laconic.engine.chunk import Chunk, Engine
 from laconic.features import OwnFeatures
 from laconic.trace import State
@@ -25,7 +26,7 @@ def map_own(features: OwnFeatures, X: Array, dtype: Any, padded: bool) -> Array:
 
 
 @final
-class Mapped:
+class Mapped(Around):
     """Maps the inputs of each chunk, and lets another engine go on with their features."""
 
     def __init__(self, inner: Any, features: OwnFeatures, dtype: str) -> None:
@@ -33,24 +34,6 @@ class Mapped:
 
     def __reduce__(self) -> Any:
         return Mapped, (self._inner, self._features, self._dtype), self._inner.__reduce__()[2]
-
-    def __setstate__(self, kept: tuple[float, float]) -> None:
-        self._inner.__setstate__(kept)
-
-    @property
-    def name(self) -> str:
-        """The engine that learns."""
-        return str(self._inner.name)
-
-    @property
-    def round(self) -> int:
-        """Rounds finished so far."""
-        return int(self._inner.round)
-
-    @property
-    def energy_before(self) -> float:
-        """Of the models that it began with."""
-        return float(self._inner.energy_before)
 
     def state(self) -> State:
         """All that the next round needs."""

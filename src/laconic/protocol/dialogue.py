@@ -131,10 +131,10 @@ class Dialogue(Conversation):
             late = not self.lockstep and others > self.round + self.apart
             if self.started:
                 if late and len(known) > 1 and others <= self.round + FURTHEST and isinstance(self.ledger, Ledger):
-                    self._begin_in_the_middle(known, self.ledger.weights)
+                    self._begin_with_median(known, self.ledger.weights)
                     self.round = self.finished = others
             elif late or self.round > 0:
-                self._begin_in_the_middle(known)
+                self._begin_with_median(known)
                 if late:
                     self.round = self.finished = others
                     for end in known:  # what was believed of each alone, now that there is something to compare it with
@@ -142,7 +142,7 @@ class Dialogue(Conversation):
                             self.quarantine(end)
         self.started, self.joining = True, False
 
-    def _begin_in_the_middle(self, known: list[Session], *own: Array) -> None:
+    def _begin_with_median(self, known: list[Session], *own: Array) -> None:
         models = np.sort([*(self.ledger.said(e.index) for e in known), *own], axis=0)
         low, high = models[(len(models) - 1) // 2], models[len(models) // 2]
         self.ledger.begin_with(np.where(np.abs(low) <= np.abs(high), low, high))
