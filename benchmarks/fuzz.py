@@ -2,10 +2,10 @@
 
 Real messages of every kind, which their receiver would take, are spoiled: bits flip, ends are cut off, pieces are
 swapped, doubled, inserted, or all is noise. As they come, none may be taken: nothing is raised and the state stays what
-it is, to the bit. A tenth as many are *sealed* again with the right checksum, as a neighbour out of its mind would send
-them. Some of those say something and are taken; nothing may be raised then either, and the state stays finite. As many
-as at first are *lies*: well-formed, in real sessions, with right echoes and digests, and hostile values in every field.
-They may change their own edge, within limits, and nothing else; when the liars are gone, the honest ones are together.
+it is, to the bit. As many are *sealed* again with the right checksum, as a neighbour out of its mind would send them.
+Some of those say something and are taken; nothing may be raised then either, and the state stays finite. As many again
+are *lies*: well-formed, in real sessions, with right echoes and digests, and hostile values in every field. They may
+change their own edge, within limits, and nothing else; when the liars are gone, the honest ones are together.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def resident() -> float:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--messages", type=int, default=1_000_000, help="how many, as they come (1000000)")
+    parser.add_argument("--messages", type=int, default=1_000_000, help="how many of each sort (1000000)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "fuzz.json")
     arguments = parser.parse_args()
@@ -62,7 +62,7 @@ def main() -> int:
     grown: dict[str, float] = {}
     for title, fuzz, among, total in (
         ("as they come", lambda target, n: fuzz_as_they_come(target, spoiler, n), targets, arguments.messages),
-        ("sealed again", lambda target, n: fuzz_sealed(target, spoiler, n), targets, arguments.messages // 10),
+        ("sealed again", lambda target, n: fuzz_sealed(target, spoiler, n), targets, arguments.messages),
         ("lies", lambda scene, n: fuzz_hostile(scene, liar, n), scenes, arguments.messages),
     ):
         columns[title] = Counter()

@@ -1,6 +1,7 @@
 """The page on who is trusted with what: its numbers are the code's, and it knows every alert that there is."""
 
 import ast
+import inspect
 import re
 from pathlib import Path
 
@@ -8,7 +9,9 @@ import pytest
 
 import laconic
 from laconic.deploy.running import desk, inbox, questions, scrapes
+from laconic.guard.given import LARGEST_LABEL
 from laconic.protocol import dialogue, ends, guard, handshake, ledger, session, wave_dialogue, waving, wire
+from laconic.protocol.actions import Terms
 from laconic.waves import roving
 
 PACKAGE = Path(laconic.__file__).parent
@@ -31,6 +34,10 @@ def limits():
     from laconic.transport import zenoh_renewal
 
     return {
+        "a label, larger ones being refused by `learn`": ten(LARGEST_LABEL),
+        "running deviations that a label may be off, by default; inputs ten times as many": (
+            f"{inspect.signature(laconic.Guard).parameters['deviations'].default:.0f}"
+        ),
         "an entry of a model, the scale of a difference": ten(wire.MODEL_LIMIT),
         "an entry of a share": ten(wire.SHARE_LIMIT),
         "a counter": two(handshake.COUNT_LIMIT),
@@ -69,6 +76,9 @@ def limits():
         ),
         "refusals or doubts in a row, of who is vouched for, after which it is quarantined": str(dialogue.ENOUGH),
         "rounds and reminders that a quarantine lasts at first; each time twice as many": str(dialogue.QUARANTINE),
+        "seconds until lockstep gives a vanished neighbour up, `patience`, by default; one that is there: thrice": (
+            f"{Terms().patience:.0f}"
+        ),
         "rounds and reminders until the same alert about the same neighbour is raised again": str(dialogue.TOLD),
         "messages of a neighbour that may wait": str(inbox.MOST_MESSAGES),
         "bytes of a neighbour that may wait": str(inbox.MOST_BYTES),
@@ -92,6 +102,15 @@ def rows(title):
     return [[cell.strip() for cell in line.split(" | ")] for line in lines[2:]]
 
 
+def test_what_once_broke_has_a_test_each_that_bears_its_letter():
+    page = (PAGE.parent / "protocol.md").read_text()
+    named = re.findall(r"^\| (\w+) \| .+ \| `(.+\.py)::(test_\w+)` \|$", page, re.M)
+    assert len({letter for letter, _, _ in named}) == 16
+    for letter, path, name in named:
+        source = Path(__file__).with_name(path.split("/")[0]).joinpath(path.split("/")[1]).read_text()
+        assert re.search(rf'^def {name}\(.*\n    """\({letter}\)', source, re.M), (letter, name)
+
+
 def test_the_limits_on_the_page_are_those_of_the_code():
     assert dict(rows("Limits in numbers")) == limits()
 
@@ -100,7 +119,13 @@ def alerts():
     """What the code can raise: the words that are given to whatever makes an alert."""
     found = set()
     for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        tree = ast.parse(path.read_text())
+        named = {
+            node.targets[0].id: node.value
+            for node in tree.body
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+        }
+        for node in ast.walk(tree):
             if isinstance(node, ast.Call):
                 called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
                 given = list(node.args)
@@ -108,7 +133,8 @@ def alerts():
                     given = given[0].elts
                 elif called not in ("Alert", "tell", "_alert", "_tell"):
                     continue
-                found |= {word.value for word in given[:3] if isinstance(word, ast.Constant) and word.value}
+                given = [named.get(word.id) if isinstance(word, ast.Name) else word for word in given[:3]]
+                found |= {word.value for word in given if isinstance(word, ast.Constant) and word.value}
     return {word for word in found if isinstance(word, str)} - {"open"}  # of which thing, not of what
 
 

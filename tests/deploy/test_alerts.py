@@ -15,6 +15,7 @@ from laconic.deploy.running.metrics import Tally, make_registry
 from laconic.deploy.running.outlet import Outlet
 from laconic.protocol.actions import Progress, Save, Terms
 from laconic.protocol.paces import make_pacer
+from laconic.transport.link import Noticed
 
 
 class Board:
@@ -68,6 +69,17 @@ def test_a_quarantine_reaches_people_in_every_way(parts, records):
     assert progress.alerts == 1
     text = generate_latest(make_registry("ann", tally, lambda: agent.counters)).decode()
     assert 'laconic_alerts_total{agent="ann",event="quarantined"} 1.0' in text
+
+
+def test_an_alert_of_the_link_is_counted_like_others(parts):
+    agent, board, tally, outlet = parts
+    driver = Driver(make_pacer(agent, Terms(predictions=0.0)), outlet)
+    said = {"agent": "ann", "event": "certificate ends soon", "time": 12.5, "days": 12}
+    driver.feed([Noticed("certificate ends soon", json.dumps(said))], 0.0)
+    assert driver.snapshot().status["alerts"] == 1 and driver.snapshot().status["last_alert"] == said
+    assert not any(suffix == "alert" for suffix, _ in board.published)  # the link has published it itself
+    text = generate_latest(make_registry("ann", tally, lambda: agent.counters)).decode()
+    assert 'laconic_alerts_total{agent="ann",event="certificate ends soon"} 1.0' in text
 
 
 def test_a_disk_that_fails_is_told_of_once_until_it_works_again(parts, monkeypatch, caplog):

@@ -59,6 +59,7 @@ SPOILED = [({"y": 30.0}, "label"), ({"y": 1e17}, "label"), ({"y": -1e6}, "label"
 
 @pytest.mark.parametrize(("clock", "spoiled", "beyond"), crossed(CLOCKS, SPOILED, ["clip", "drop"]), ids=str)
 def test_one_sample_that_cannot_be_neither_stops_nor_ruins_a_site(tmp_path, clean, clock, spoiled, beyond):
+    """(H1) Before, a lockstep site stood still at 1e17, and was off by 5e4 a thousand rounds after 1e6."""
     values, what = spoiled
     house = VirtualSite(tmp_path, N_ROUNDS, site=f"{CLOCKS[clock]}\n[limits]\nbeyond = '{beyond}'")
     spoil(house, tmp_path, **values)

@@ -69,6 +69,7 @@ def status(end):
 
 
 def test_hundreds_of_half_requests_take_no_threads_and_a_scrape_is_answered_amid_them(serve, connect):
+    """(L) Before, each had a thread of its own, for ever."""
     port = serve(seconds=3600.0)  # no time limit comes to the rescue
     before = threading.active_count()
     halves = []

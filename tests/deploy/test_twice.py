@@ -34,6 +34,7 @@ def said(capsys, code, *words):
 
 @pytest.mark.slow
 def test_up_twice_is_one_sentence_and_the_first_goes_on(tmp_path, up, capsys):  # noqa: F811
+    """(M6) Before, the second one started its agents again without a pause."""
     house = House(tmp_path, ("ada", "bob"), source='kind = "file"\nloop = true\nrate = 50', site=DISK)
     first = up(house)
     lines_until(first, lambda line: line["event"] == "progress" and line["round"] > 5)

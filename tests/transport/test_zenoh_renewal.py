@@ -14,6 +14,7 @@ from laconic.deploy.operations.certificates import make_certificates
 from laconic.deploy.operations.renewal import renew_certificates, retire_authorities, revoke_certificates
 from laconic.deploy.settings.site import Site
 from laconic.transport import Connected, Disconnected, Received, zenoh_renewal
+from laconic.transport.link import Noticed
 from laconic.transport.revocation import read_revoked
 from laconic.transport.zenoh import Security, ZenohLink, load_zenoh
 from laconic.transport.zenoh_renewal import DAY, SOON, RenewingLink
@@ -43,12 +44,12 @@ class House:
 
     def open(self, name, security=None, listen=True, kind=RenewingLink, **options):
         """A link of an agent, and what it delivers."""
-        news = queue.SimpleQueue()
+        news, notices = queue.SimpleQueue(), []
         if kind is RenewingLink:
             options = {"every": None, **options}
         link = kind(
             name,
-            deliver=news.put,
+            deliver=lambda item: notices.append(item) if isinstance(item, Noticed) else news.put(item),
             security=security or self.security(name),
             listen=self.where[name] if listen else None,
             neighbours={other: self.where[other] for other in self.site.neighbours(name)},
@@ -56,7 +57,7 @@ class House:
         )
         self.stack.callback(link.close)
         link.next = lambda: news.get(timeout=WAIT)
-        link.news = news
+        link.news, link.notices = news, notices
         return link
 
     def copy(self, name, folder):
@@ -274,6 +275,7 @@ def test_files_that_do_not_fit_change_nothing_and_are_told_if_they_stay(house, p
 
 
 def test_a_revoked_certificate_is_neither_heard_nor_told_and_its_successor_is(house, caplog):
+    """(M5) Before, a certificate that was replaced was still admitted."""
     hall, attic, kitchen = (house.open(name) for name in ("hall", "attic", "kitchen"))
     assert {hall.next(), hall.next()} == {Connected("attic"), Connected("kitchen")}
     assert attic.next() == kitchen.next() == Connected("hall")
@@ -399,3 +401,7 @@ def test_a_certificate_that_ends_within_a_month_is_warned_of_once_a_day(house, c
     assert warned(end - SOON + DAY + 1) == [(own, 28)]
     of_authority = hall.security.ends()[hall.security.ca].timestamp()
     assert [path for path, _ in warned(of_authority - DAY)] == [own, str(hall.security.ca)]
+    assert [(notice.event, json.loads(notice.said)["days"]) for notice in hall.notices][:2] == [
+        ("certificate ends soon", 29),
+        ("certificate ends soon", 28),
+    ]

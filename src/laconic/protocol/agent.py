@@ -338,7 +338,7 @@ class Agent:
         return tuple(end.name for end in dialogue.who_is_waited_for()) or dialogue.missing() if self._speaks else ()
 
     def remind(self) -> None:
-        """Ask those again that are waited for. For whoever drives the agent, when nothing has come for a while."""
+        """Ask those again that are waited for. To be called while the agent is long not ready, whatever comes in."""
         if self._speaks:
             self._dialogue.remind()
 

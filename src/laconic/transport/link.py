@@ -1,4 +1,4 @@
-"""What an agent's driver sees of a network: three kinds of news, and a way to send."""
+"""What an agent's driver sees of a network: four kinds of news, and a way to send."""
 
 from __future__ import annotations
 
@@ -24,7 +24,14 @@ class Disconnected(NamedTuple):
     name: str
 
 
-Event = Received | Connected | Disconnected
+class Noticed(NamedTuple):
+    """An alert of the link itself, about certificates, say: it is logged and published, and remains to be counted."""
+
+    event: str
+    said: str  # in JSON, as it was published
+
+
+Event = Received | Connected | Disconnected | Noticed
 
 
 class Question(Protocol):

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, final
 
-from laconic.transport.link import Connected, Disconnected, Event, Question
+from laconic.transport.link import Connected, Disconnected, Event, Noticed, Question
 from laconic.transport.zenoh import ZenohLink
 from laconic.transport.zenoh_security import Security
 
@@ -254,11 +254,12 @@ class RenewingLink:
         return True
 
     def _tell(self, now: float, level: int, event: str, what: object, **fields: object) -> None:
-        """Log and publish, of the same thing once a day."""
+        """Log, publish and deliver, of the same thing once a day."""
         if self._due(now, (event, what)):
             _log.log(level, event, extra={"agent": self.name, **fields})
-            said = {"agent": self.name, "event": event, "time": now, **fields}
-            self.publish("alert", json.dumps(said).encode())
+            said = json.dumps({"agent": self.name, "event": event, "time": now, **fields})
+            self.publish("alert", said.encode())
+            self._deliver(Noticed(event, said))
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:

@@ -6,6 +6,7 @@ with whatever ``now`` there is: that is how a whole site runs on a virtual netwo
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol, final
@@ -17,7 +18,7 @@ from laconic.deploy.running.outliers import Sentry
 from laconic.deploy.running.service import Service
 from laconic.protocol import Info
 from laconic.protocol.pacer import Pacer
-from laconic.transport.link import Connected, Disconnected, Received
+from laconic.transport.link import Connected, Disconnected, Noticed, Received
 
 #: News that samples have come, or that none will come any more.
 SAMPLES = object()
@@ -126,6 +127,8 @@ class Driver:
             elif kind is Connected or kind is Disconnected:
                 (pacer.connected if kind is Connected else pacer.disconnected)(item.name, now)
                 self._look_around()
+            elif kind is Noticed:
+                self._tally.alert(item.event, json.loads(item.said))
             elif kind is int:
                 self.stopped = item
                 pacer.stop(now)

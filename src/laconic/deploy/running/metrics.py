@@ -94,6 +94,11 @@ class Tally:
         else:
             self.mean_square_error += (square - self.mean_square_error) / min(self.samples, WINDOW)
 
+    def alert(self, event: str, said: dict[str, Any]) -> None:
+        """There was an alert, published as ``said``."""
+        self.alerts[event] += 1
+        self.last_alert = said
+
     def radius(self, *, before_last: bool = False) -> float | None:
         """How far off a prediction will be with a probability of 0.9, if errors stay what they were; None if unknown.
 

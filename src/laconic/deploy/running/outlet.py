@@ -129,9 +129,8 @@ class Outlet:
         return told
 
     def _alert(self, event: str, fields: dict[str, Any]) -> None:
-        self.tally.alerts[event] += 1
         said = {"agent": self.agent.name, "event": event, "time": self.wall(), **fields}
-        self.tally.last_alert = said
+        self.tally.alert(event, said)
         self._publish("alert", said)
 
     def _log(self, level: int, event: str, fields: dict[str, Any]) -> None:
