@@ -169,7 +169,7 @@ class DecentralizedKernelModel(BaseEstimator):
         done = len(dealt.rows) * (n_passes or 1)
         self._settle(rows.X, rounds_to_settle(self.learner_, self.network_, done) if waves else 0)
         if self.learner is None and waves:
-            found = [settled_model(self.learner_, state.learner) for state in self._current()]
+            found = [settled_model(self.learner_, self.features_, state.learner) for state in self._current()]
             models = [part for part in found if part is not None]
             self._settled = np.stack(models) if len(models) == len(found) else None
         return self
