@@ -12,6 +12,7 @@ from laconic._validate import Array
 FAR = 50.0
 #: Of so many numbers one may be wild; where more are far off they are no accident.
 RARE = 8
+_SPARED = 20  # of so many numbers the largest is not asked how far they scatter
 _FEWEST = 5  # numbers by which others are judged
 _LARGEST = 1e100  # of what is squared
 _NORMAL = 1.4826  # deviation of a normal distribution over its median absolute deviation
@@ -41,9 +42,9 @@ def n_tame(sizes: Array) -> int:
 def deviation(apart: Array) -> float:
     """The deviation of numbers at the distances ``apart`` from their centre, by those that are not wild.
 
-    The larger of 1.4826 times the median distance and the root mean square of the tame ones, without the largest if
-    all are tame: one number, or one in eight, decides nothing. Where more than half are at the centre itself, as of
-    rain, it is the deviation of the others.
+    The larger of 1.4826 times the median distance and the root mean square of the tame ones, and of all but the
+    largest, or the largest of each twenty: so few decide nothing, and if they are wild one in eight does not. Where
+    more than half are at the centre itself, as of rain, it is the deviation of the others.
 
     >>> import numpy as np
     >>> round(deviation(np.array([1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 1e9])), 3)
@@ -51,6 +52,6 @@ def deviation(apart: Array) -> float:
     """
     sizes = np.sort(np.minimum(apart, _LARGEST))
     sizes = sizes[sizes > 0] if 2 * np.count_nonzero(sizes) < len(sizes) else sizes
-    kept = min(n_tame(sizes), len(sizes) - 1)
+    kept = min(n_tame(sizes), len(sizes) - max(1, len(sizes) // _SPARED))
     usual = math.sqrt(float((sizes[:kept] ** 2).mean())) if kept > 0 else 0.0
     return max(_NORMAL * float(np.median(sizes)), usual) if kept > 0 else 0.0

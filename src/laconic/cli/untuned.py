@@ -245,8 +245,8 @@ def _screen(read: OpenTable, rounds: Rounds, run: Untuned, found: dict[str, Any]
 
 def _held(n_clipped: int, n_left: int) -> list[str]:
     """A sentence on labels that were not learned as they are."""
-    said = [f"{plural(n_clipped, 'label')} beyond 20 deviations clipped"] if n_clipped else []
-    said += [f"{plural(n_left, 'label')} that cannot be a measurement left out"] if n_left else []
+    said = [f"{plural(n_clipped, 'label')} far beyond all before clipped"] if n_clipped else []
+    said += [f"{plural(n_left, 'label')} that cannot be true left out"] if n_left else []
     return [f"Of what was learned: {', '.join(said)}."] if said else []
 
 
