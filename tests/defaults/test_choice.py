@@ -177,9 +177,12 @@ def test_the_first_rounds_are_predicted_by_a_small_model_whose_bits_count(n_agen
     wrong, usual = (np.nanmean((part - run.scores.truth[:8])[early.start :] ** 2) for part in (first, means))
     assert wrong < usual
     said = early.run(early.choice.learner)
-    for part in ("bits", "sent", "link_bits"):  # after its last prediction it says nothing more
+    assert said.n_rounds == 8 + 2 * {2: 1, 5: 2}[n_agents]  # until a wave of the larger model has come back
+    for part in ("bits", "sent", "link_bits"):
         assert np.array_equal(getattr(run.traces[0], part)[:7], getattr(said, part)[:7]) and said.bits[:7].any()
-    assert run.bits == run.traces[0].bits.sum() and np.isfinite(run.scores.predictions).all()
+    alone = lc.simulate(run.choice.learner, run.choice.features, run.network, X, run.choice.labels.encode(y))
+    assert run.bits == alone.bits.sum() + said.bits[:-1].sum()  # after its last prediction it says nothing more
+    assert np.isfinite(run.scores.predictions).all()
 
 
 def test_labels_that_were_not_learned_as_they_are_are_counted():

@@ -3,7 +3,8 @@
 Eight rows of each agent tell features for good. Until they are there something is better than the mean of one's labels:
 as soon as ten rows have come, two rounds or more, a small map is made of them, five frequencies or so many that the
 inputs themselves belong to it, and the same learner shares a model over it. Its bits are few and are counted. After the
-eighth round it is left for what was chosen by then.
+eighth round something larger is chosen, of which each agent knows nothing but its own rows until a first wave has come
+back; so the small model goes on until then, or for eight more rounds.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from laconic.learners import Learner
 from laconic.network import Network
 from laconic.offline import recursive_least_squares
 from laconic.trace import Trace
+from laconic.waves import places
 
 _FEWEST_ROWS = 10  # of all agents together, to measure a small map by
 _FEWEST_ROUNDS = 2
@@ -43,7 +45,7 @@ class Beginning(NamedTuple):
         return simulate(learner, self.choice.features, self.network, self.X, truth)
 
     def predictions(self, trace: Trace) -> Array:
-        """(PREFIX, N, K), as of the labels that were chosen later."""
+        """(rounds, N, K), as of the labels that were chosen later."""
         return np.asarray(trace.predictions.reshape(self.truth.shape) + self.shift)
 
     def central(self, ridge: float) -> Array:
@@ -77,14 +79,15 @@ def begin(
     )
     if choice.channel is not None:
         return None
-    encoded = choice.labels.encode(y[:PREFIX])
+    end = PREFIX + min(2 * places(network)[0].height, PREFIX)
+    encoded = choice.labels.encode(y[:end])
     truth = encoded[..., None] if encoded.ndim == 2 else encoded
     shift = choice.labels.centre - labels.centre if labels.task == NUMBERS else 0.0
-    return Beginning(choice, start, X[:PREFIX], truth, network, shift)
+    return Beginning(choice, start, X[:end], truth, network, shift)
 
 
 def with_costs(trace: Trace, first: Trace) -> Trace:
-    """The trace, and what ``first`` sent in rounds in which it was silent: nothing after its last prediction."""
+    """The trace, and what ``first`` sent until its last prediction; what both send in a round is one message."""
     n = first.n_rounds - 1
     sent, sizes, links = trace.sent.copy(), trace.bits.copy(), trace.link_bits.copy()
     sent[:n] |= first.sent[:n]

@@ -237,10 +237,10 @@ def _predictions(traces: list[Trace], truth: Array) -> Array:
 
 def _begun(predictions: Array, truth: Array, early: Beginning | None, said: Array | None) -> Array:
     """Predictions as they can be made: the running mean of an agent's own labels, then the small model, then these."""
-    parts = [running_mean(truth[:PREFIX]), predictions[PREFIX:]]
+    found = np.concatenate([running_mean(truth[:PREFIX]), predictions[PREFIX:]])
     if early is not None and said is not None:
-        parts[0][early.start :] = said[early.start :]
-    return np.concatenate(parts)
+        found[early.start : len(said)] = said[early.start :]
+    return found
 
 
 def running_mean(truth: Array, together: bool = False) -> Array:
