@@ -74,6 +74,8 @@ def test_the_choice_says_why():
     assert "the median of the first 32" in str(choice) and "1 of 3 inputs do not vary" in str(choice)
     assert choice.features.settings() == lc.RandomFeatures.automatic(X).settings()
     assert choose(X, y, n_frequencies=3).features.n_frequencies == 3
+    wide = np.random.default_rng(0).normal(size=(40, 161))
+    assert choose(wide).features.n_frequencies == 81 and choose(wide).features.n_direct == 161
     assert "one model each" in str(choose(X, np.tile(["a", "b", "c", "b"], (8, 1))))
     assert "nothing is sent" in str(choose(X, y, budget="silent"))
     large = choose(X, y, n_frequencies=2000)

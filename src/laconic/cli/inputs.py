@@ -15,6 +15,7 @@ import numpy as np
 from laconic import data, losses
 from laconic._validate import Array
 from laconic.cli.networks import agents_of, make_network
+from laconic.cli.options import N_FREQUENCIES
 from laconic.cli.words import note
 from laconic.experiments.settings import SETTINGS, Setting
 from laconic.experiments.streams import SCALING, Stream
@@ -116,7 +117,7 @@ def prepare(arguments: argparse.Namespace, loss: str | None) -> Prepared:
         scale,
         arguments.partition,
         arguments.network,
-        arguments.frequencies,
+        N_FREQUENCIES if arguments.frequencies is None else arguments.frequencies,
         bandwidth_from,
         unit,
         arguments.kernel or "gaussian",

@@ -34,6 +34,9 @@ OPTIONS |= {name: f"--{name}" for name in (*_STEPS, *_CHANNEL, "missing", "proto
 #: What an option is when it is left out, where the library may advise just that.
 _LEFT_OUT = {"range": "adaptive"}
 
+#: Frequencies of a learner that is named, if nothing is said of them.
+N_FREQUENCIES = 50
+
 #: What ``add_parser`` is called on; argparse keeps the name of its class to itself.
 Commands = Any
 
@@ -254,5 +257,8 @@ def add_stream_options(parser: argparse.ArgumentParser) -> None:
         "--kernel", type=one_of(*KERNELS), metavar="NAME", help=f"{in_words(KERNELS)} (default: gaussian)"
     )
     group.add_argument(
-        "--frequencies", type=whole, default=50, metavar="L", help="random frequencies; a model has 2L numbers (50)"
+        "--frequencies",
+        type=whole,
+        metavar="L",
+        help=f"random frequencies; a model has 2L numbers ({N_FREQUENCIES}; more for over 100 inputs and no learner)",
     )

@@ -10,6 +10,7 @@ import shlex
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from laconic.cli.options import (
+    N_FREQUENCIES,
     Commands,
     Parser,
     add_json,
@@ -211,7 +212,7 @@ class Map(NamedTuple):
 def _candidates(arguments: argparse.Namespace) -> tuple[Map, ...]:
     widths = arguments.widths or (_WIDTHS if arguments.budget is not None else (1.0,))
     kernels = arguments.kernels or (arguments.kernel or "gaussian",)
-    sizes = arguments.sizes or (arguments.frequencies,)
+    sizes = arguments.sizes or (N_FREQUENCIES if arguments.frequencies is None else arguments.frequencies,)
     return tuple(dict.fromkeys(Map(*parts) for parts in itertools.product(widths, kernels, sizes)))
 
 

@@ -21,6 +21,7 @@ PREFIX = 8
 BUDGETS = ("usual", "frugal", "silent")
 
 _MOST_SQUARED = 2000  # features up to which a matrix of them is kept at each agent: 32 MB
+_FREQUENCIES, _MOST_DIRECT = 50, 400  # inputs up to which a linear part is worth what it costs
 _WHOLE_REACH = 25.0, 100.0  # deviations to which a whole table's inputs are followed: as far as they go, between these
 _NEVER = 2**40  # a round that never comes
 
@@ -67,7 +68,7 @@ def choose(
     task: str | None = None,
     classes: object = None,
     budget: str = "usual",
-    n_frequencies: int = 50,
+    n_frequencies: int | None = None,
     seed: int = 0,
     prefix: int = PREFIX,
     whole: bool = False,
@@ -87,8 +88,9 @@ def choose(
         All classes that may ever come, if more than ``y_first`` holds.
     budget : "usual", "frugal" or "silent"
         What may be sent: some twenty messages an agent in all, half of their bits, or nothing.
-    n_frequencies : int
-        Of the features; a whole table deserves 100.
+    n_frequencies : int, optional
+        Of the features; a whole table deserves 100. None is 50, and of 101 to 400 inputs half as many as there are
+        inputs: so many that these belong to the map themselves.
     seed : int
         Draws the frequencies.
     prefix : int
@@ -113,6 +115,7 @@ def choose(
     budget = _validate.choice("budget", budget, BUDGETS)
     if features is None:
         reach = _reach(X_first) if whole else REACH
+        n_frequencies = usual_frequencies(X_first) if n_frequencies is None else n_frequencies
         chosen = RandomFeatures.automatic(X_first, n_frequencies, seed, reach=reach)
     else:
         chosen = read(features)
@@ -124,6 +127,20 @@ def choose(
     learner, reason = _learner(chosen, labels, budget, prefix)
     why = (_labels_in_words(labels, y_first), _features_in_words(chosen, len(rows)), reason)
     return Choice(chosen, learner, labels, why)
+
+
+def usual_frequencies(X_first: object) -> int:
+    """How many frequencies are used where nothing is said: 50, or so many that all inputs that vary belong to the map.
+
+    >>> import numpy as np
+    >>> [usual_frequencies(np.random.default_rng(0).normal(size=(40, d))) for d in (2, 200, 1000)]
+    [50, 100, 50]
+    """
+    rows = np.asarray(X_first)
+    if rows.shape[-1] <= 2 * _FREQUENCIES:
+        return _FREQUENCIES
+    varying = len(Scaling.measure(rows).columns)
+    return _FREQUENCIES if varying > _MOST_DIRECT else max(_FREQUENCIES, -(-varying // 2))
 
 
 def _reach(table: object) -> float:
@@ -154,7 +171,7 @@ def _learner(features: RandomFeatures, labels: Labels, budget: str, prefix: int)
         return shared, f"Learner: {shared.name}, {reason}"
     clipped = 20.0 if labels.task == NUMBERS else None
     learner = Personal(shared, deviations=clipped, usual=labels.deviation)
-    guard = "; labels beyond 20 deviations are clipped" if clipped else ""
+    guard = "; labels far beyond all others are clipped" if clipped else ""
     return learner, f"Learner: {learner.name}, least squares at every agent, nothing to tune{guard}; {said}."
 
 

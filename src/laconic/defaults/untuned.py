@@ -172,7 +172,7 @@ def learn_untuned(
     task: str | None = None,
     classes: object = None,
     budget: str = "usual",
-    n_frequencies: int = 50,
+    n_frequencies: int | None = None,
     seed: int = 0,
     present: Array | None = None,
     progress: bool = False,
@@ -212,7 +212,7 @@ def learn_untuned(
     traces = _simulate(choice, choice.learner, network, X, truth, progress)
     early = first_said = None
     if choice.channel is None:
-        about: dict[str, Any] = {"budget": budget, "n_frequencies": n_frequencies, "seed": seed}
+        about: dict[str, Any] = {"budget": budget, "n_frequencies": choice.features.n_frequencies, "seed": seed}
         early = begin(X, y, network, present, choice.labels, **about)
     if early is not None:
         first_trace = early.run(early.choice.learner)
