@@ -1,16 +1,20 @@
 """``laconic init --data``: a site from a file of one's own has what ``defaults.choose`` chooses, and says why."""
 
 import csv
+import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+from ports import free_ports
 
 import laconic as lc
 from laconic.cli import main
 from laconic.deploy.settings.site import Site
 
 
-def patients(path, n=300, kind="numbers"):
+def patients(path, n=300, kind="numbers", level=200):
     """Three hospitals with unequal rows: words, dates, an id, holes, and a label that is missing now and then."""
     rng = np.random.default_rng(0)
     with path.open("w", newline="") as file:
@@ -19,8 +23,8 @@ def patients(path, n=300, kind="numbers"):
         for k in range(n):
             where = ["St. Ann", "North", "St. Ann", "South"][k % 4]
             age, dose = rng.normal(50, 15), rng.exponential(1e4)
-            days = 200 + 30 * np.sin(age / 8) + 5 * (k % 2) + rng.normal()
-            label = {"numbers": f"{days:.3f}", "two": "long" if days > 200 else "short", "more": "abc"[k % 3]}[kind]
+            days = level + 30 * np.sin(age / 8) + 5 * (k % 2) + rng.normal()
+            label = {"numbers": f"{days:.3f}", "two": "long" if days > level else "short", "more": "abc"[k % 3]}[kind]
             date = f"2024-{1 + k % 12:02d}-{1 + k % 28:02d}"
             holed = "" if k % 50 == 7 else f"{age:.2f}"
             writer.writerow([k, where, date, "AB"[k % 2], holed, f"{dose:.1f}", "" if k % 60 == 9 else label])
@@ -88,3 +92,33 @@ def test_two_classes_are_signs_and_options_of_data_need_data(tmp_path, capsys, m
     assert len(Site.read(tmp_path / "clinic" / "site.toml").names) == 5
     assert main(["init", "other", "--target", "days"]) != 0
     assert "--target is for --data FILE" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.sockets
+def test_a_site_of_a_file_runs_as_the_simulator_does(tmp_path, monkeypatch):
+    """Three processes over zenoh, an agent for each hospital: what was written is what runs, models to the bit."""
+    monkeypatch.chdir(tmp_path)
+    patients(tmp_path / "p.csv", 100, level=50)  # labels beyond 100 a site's limits would hold back at first
+    assert main(["init", "clinic", "--data", "p.csv", "--agent-column", "hospital"]) == 0
+    file = tmp_path / "clinic" / "site.toml"
+    text = re.sub(r"(?m)^rate = .*\n", "", file.read_text())
+    for old, new in zip((7450, 7451, 7452), free_ports(3), strict=True):
+        text = text.replace(f":{old}", f":{new}")
+    file.write_text(re.sub(r"(?m)^patience = \S+", "patience = 120.0", text))
+    command = [sys.executable, "-m", "laconic", "up", str(file), "--rounds", "25", "--trace", "traces", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    site, tables = Site.read(file), []
+    for name in site.names:
+        with (file.parent / "data" / f"{name}.csv").open() as rows:
+            cells = list(csv.reader(rows))[1:26]
+        tables.append([[float(cell) if cell else np.nan for cell in row] for row in cells])
+    columns = np.array(tables).swapaxes(0, 1)
+    trace = lc.simulate(site.learner(), site.features(), lc.Network.ring(3), columns[..., :-1], columns[..., -1])
+    assert trace.sent.any()
+    for k, name in enumerate(site.names):
+        with np.load(tmp_path / "traces" / f"{name}.npz") as kept:
+            np.testing.assert_allclose(kept["predictions"], trace.predictions[:, k], rtol=1e-12)
+            assert np.array_equal(kept["sent"], trace.sent[:, k])
+            assert np.array_equal(kept["weights"], trace.state.weights[k])

@@ -160,8 +160,8 @@ def _learner(features: RandomFeatures, labels: Labels, budget: str, prefix: int)
     outputs = labels.n_models
     shared: WaveRLS = (WaveRLS.frugal if budget == "frugal" else WaveRLS)(first=prefix, outputs=outputs)
     said = {
-        "usual": "some twenty messages an agent in all tell everybody what all know together",
-        "frugal": "some fifteen coarse messages an agent in all tell everybody what all know together",
+        "usual": "a few messages, some twenty an agent in a long run, tell everybody what all know together",
+        "frugal": "a few coarse messages, some fifteen an agent in a long run, tell everybody what all know together",
         "silent": "nothing is sent, so every agent knows its own rows only",
     }[budget]
     if budget == "silent":
