@@ -30,6 +30,7 @@ from laconic.trace import State
 
 _BLOCK_ROWS = 128  # features computed ahead of the learner: they stay in the second-level cache
 _CACHE_LINE = 64
+_MOVED_ROWS = 65536  # at a time, when padding is taken out
 _NO_ORDER = np.empty(0, dtype=np.int32)
 _NOTHING = np.empty(0)
 _ENDINGS = {endings.FINISHED: None, endings.BAD_INPUT: "bad input", endings.DIVERGED: "diverged"}
@@ -51,6 +52,28 @@ def aligned(n_rows: int, length: int, dtype: Any) -> Array:
     memory = np.zeros(n_bytes + _CACHE_LINE, dtype=np.uint8)
     start = -memory.__array_interface__["data"][0] % _CACHE_LINE
     return memory[start : start + n_bytes].view(dtype).reshape(shape)
+
+
+def closed_up(rows: Array, length: int, order: Array | None = None) -> Array:
+    """``rows[order, :length]`` of padded rows, of which nothing is left: it lies where they did.
+
+    Examples
+    --------
+    >>> rows = padded(np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), np.float64)
+    >>> closed_up(rows, 3, np.array([1, 0]))
+    array([[4., 5., 6.],
+           [1., 2., 3.]])
+    """
+    n_rows, size = rows.shape
+    if order is not None:
+        pieces = rows.view(np.complex128)  # sixteen bytes, of which only the place is changed
+        for column in range(pieces.shape[1]):
+            pieces[:, column] = pieces[order, column]
+    there = rows.reshape(-1)[: n_rows * length].reshape(n_rows, length)
+    for start in range(0, n_rows if length < size else 0, _MOVED_ROWS):
+        some = slice(start, start + _MOVED_ROWS)
+        there[some] = rows[some, :length]  # NumPy copies what overlaps, which is at most these
+    return there
 
 
 def _plain(array: Array, dtype: Any) -> Array:
@@ -253,20 +276,21 @@ class Compiled:
         return make_state(self.round, learner, broadcast, self.learner.channel, memory)
 
     def release(self) -> State:
-        """The last state, which takes the engine's memory over, array by array: nothing can be learned any more."""
+        """The last state, which takes the engine's memory over as it is: nothing can be learned any more."""
         self._settle()
         n, rows = self._n_features, self._rows._replace(codes=_NOTHING, scales=_NOTHING)
-        self._rows = None
         kept = {} if self._panel is None else self._panel.parts()
-        learner = {name: self._unsorted(array) for name, array in kept.items() if name in self._parts}
-        for name in self._parts:
-            if name not in kept:
-                learner[name] = self._unsorted(getattr(rows, name)[:, :n])
-                rows = rows._replace(**{name: _NOTHING})
+        del self._rows, self._panel, self._workers, self._graph, self._sums  # before more memory is asked for
+        learner = {
+            name: self._unsorted(kept.pop(name)) if name in kept else self._handed(getattr(rows, name), n)
+            for name in self._parts
+        }
         memory = self._unsorted(rows.memory.reshape(self.n_agents, -1))
-        broadcast = self._unsorted(rows.broadcast[:, :n])
-        ordered = {name: learner[name] for name in self._parts}
-        return make_state(self.round, ordered, broadcast, self.learner.channel, memory)
+        return make_state(self.round, learner, self._handed(rows.broadcast, n), self.learner.channel, memory)
+
+    def _handed(self, rows: Array, length: int) -> Array:
+        """The kernels' rows in the order of the agents and without their padding, in the memory that they are in."""
+        return closed_up(rows, length, self._rank if self._order.size else None)
 
     def _settle(self) -> None:
         """Let everybody hear what was said last, which would otherwise wait for the next round."""

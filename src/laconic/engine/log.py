@@ -77,7 +77,8 @@ class Log:
         if self._rows == 0:
             return _no_columns(n_agents, dtype)
         if not self._files:
-            return {name: _joined([chunk[name] for chunk in self._chunks]) for name in self._forms}
+            chunks, self._chunks = self._chunks, []
+            return {name: _joined([chunk.pop(name) for chunk in chunks]) for name in self._forms}
         self._spill()
         mapped: dict[str, Array] = {}
         for name, (kind, shape) in self._forms.items():

@@ -30,6 +30,8 @@ def make_trace(
     dtype: str,
 ) -> Trace:
     """What the run left, with everything needed to tell what it was; of the engine nothing may be asked any more."""
+    # First the state, which leaves of the engine's memory what it needs; then what was written down is put together.
+    state = engine.release() if isinstance(engine, Releasing) else engine.state()
     columns = log.columns(network.n_agents, dtype)
     outside = columns.pop("outside")
     each = message_bits(learner, features.n_features)
@@ -53,7 +55,7 @@ def make_trace(
     return Trace(
         saturated=outside / np.float32(features.n_features),
         degrees=columns.pop("degrees", network.degrees),
-        state=engine.release() if isinstance(engine, Releasing) else engine.state(),
+        state=state,
         about=about,
         info=info,
         feature_map=FeatureMap.of(features),
