@@ -19,10 +19,7 @@ from typing import Any
 import numba
 from numba import njit
 from numba.core.caching import FunctionCache, IndexDataCacheFile
-
-from laconic.engine.starting import spare_scipy
-
-spare_scipy()
+from numba.core.runtime.nrt import rtsys
 
 #: The files that are compiled.
 SOURCES = (
@@ -96,6 +93,17 @@ class _Kept(FunctionCache):  # type: ignore[misc]
         super().__init__(function)
         name = f"{self._impl.filename_base}-{_DIGEST}"
         self._cache_file = _Files(cache_path=self._cache_path, filename_base=name, source_stamp=_DIGEST)
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        """What was kept for a signature, or None.
+
+        numba makes ready to compile first: it imports all that it can compile, SciPy's linear algebra too, which takes
+        longer than loading. What is loaded needs of that only the counting of references, and who compiles makes ready
+        anyway.
+        """
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(signature, target_context)
 
 
 def entry(function: Callable[..., Any]) -> Any:
