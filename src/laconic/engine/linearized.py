@@ -22,6 +22,7 @@ from laconic.engine.vectors import (
     lean,
     load,
     load_bytes,
+    prefetch,
     splat,
     store,
     store_bytes,
@@ -34,7 +35,13 @@ from laconic.engine.vectors import (
 )
 
 # Rows of what is found for each of the rows abreast.
-MARGIN, SQUARE, PEAK, ERROR, N_FOUND = range(5)
+MARGIN, SQUARE, PEAK, ERROR, SLOPE, GAIN, EDGE, BASE, SHIFT, CELL, N_FOUND = range(11)
+
+# Beyond so many bytes models do not stay in the cache from one round to the next, and rows are asked for in advance:
+# an agent's own some rows ahead; replicas, which neighbours read, as many as METIS has in a part.
+_CACHED = 1 << 21
+_AHEAD, _PART = 12, 256
+_LINE_BYTES = 64
 
 
 @ladder
@@ -70,11 +77,10 @@ def step_row(
 
 @ladder
 def put_row(
-    innovation, innovation_at, size, rounding, cells, low, high, weights, broadcast, at, mask, codes, codes_at
+    innovation, innovation_at, size, cells, edge, base, shift, cell_width, weights, broadcast, at, mask, codes, codes_at
 ):  # fmt: skip
-    """``put_codes``, and the part of the squared error of the replica as it will be."""
+    """``put_codes`` with a lattice, and the part of the squared error of the replica as it will be."""
     real, width = weights.dtype.type, width_of(weights)
-    edge, base, shift, cell_width = lattice(real, rounding, cells, low, high)
     zero, last = splat(real(0)), splat(real(cells - 1))
     edge, base, shift, cell_width = splat(edge), splat(base), splat(shift), splat(cell_width)
     byte, share = splat(real(BYTE)), splat(real(1.0 / BYTE))
@@ -92,6 +98,17 @@ def put_row(
     return dot_part(innovation, innovation_at, innovation, innovation_at, size)
 
 
+@ladder
+def prefetch_ahead(weights, duals, broadcast, i):
+    """Ask for what is read of the rows some way behind the i-th."""
+    size = weights.shape[1]
+    own, heard = (i + _AHEAD) * size, (i + _PART) * size
+    for k in range(0, size, _LINE_BYTES // weights.itemsize):
+        prefetch(weights, own + k)
+        prefetch(duals, own + k)
+        prefetch(broadcast, heard + k)
+
+
 @lean
 def learn_rows(
     begin, end, t, phi, phi_row, answer, limit, threshold, rate, scale,
@@ -99,7 +116,8 @@ def learn_rows(
 ):  # fmt: skip
     """LEARN for the rows from ``begin`` to ``end``, whose features begin at ``phi_row``; the row that diverged, or -1.
 
-    What is tallied is still to be folded: as many rows as there are, at most ``FOLDED``.
+    What is tallied is still to be folded: as many rows as there are, at most ``FOLDED``. What is one number a row has
+    loops of its own, in which no row waits for another's roots and quotients.
     """
     _, loss, rho, shrink, _, rounding, cells, fixed_low, fixed_high, _, n_features, _, unit, _ = plan[:14]
     message_bits, purse = plan.message_bits, plan.purse
@@ -110,11 +128,15 @@ def learn_rows(
     real, size, width = weights.dtype.type, weights.shape[1], width_of(weights)
     n_agents = labels.shape[1]
     factor, magic = real(scale), real(MAGIC_32 if weights.itemsize == 4 else MAGIC_64)
-    direct = rounding == DENSE and threshold <= 0.0 and purse.kind == BY_ROUND
+    by_round = purse.kind == BY_ROUND
+    direct = rounding == DENSE and threshold <= 0.0 and by_round
+    far = weights.size * weights.itemsize > _CACHED
     for first in range(begin, end, width):
         n_rows = min(width, end - first)
         for r in range(n_rows):
             i, room_at = first + r, r * size
+            if far:
+                prefetch_ahead(weights, duals, broadcast, i)
             if starts[i] < starts[i + 1]:
                 disagree_row(broadcast, i * size, neighbours, starts[i], starts[i + 1], pull, room_at, size)
             else:
@@ -132,11 +154,15 @@ def learn_rows(
                 break
             phi_at = (phi_row + i - begin) * size
             square = real(1.0) if unit else dot_row(phi, phi_at, phi, phi_at, size)
-            slope = (real(1.0) / max(real(1.0), square)) * real(slope_of(loss, margin, labels[t, i]))
-            gain = real(1.0) / (rate + real(2.0) * rho * real(degrees[i]))
+            found[SLOPE, r] = (real(1.0) / max(real(1.0), square)) * real(slope_of(loss, margin, labels[t, i]))
+            found[GAIN, r] = real(1.0) / (rate + real(2.0) * rho * real(degrees[i]))
+
+        for r in range(n_rows):
+            i = first + r
+            phi_at = (phi_row + i - begin) * size
             peak_part = step_row(
                 weights, duals, broadcast, i * size, pull, phi, phi_at, innovation, r * size, size, answer, not direct,
-                slope, shrink, rho, gain, factor, magic, units, tops,
+                found[SLOPE, r], shrink, rho, found[GAIN, r], factor, magic, units, tops,
             )  # fmt: skip
             if not direct:
                 store(peaks, r * width, peak_part)
@@ -152,10 +178,14 @@ def learn_rows(
             errors[i] = real(0)
             if not direct:
                 norm, remembered = math.sqrt(square), i * N_REMEMBERED
-                if not (
-                    admits(norm, threshold, purse, memory, remembered)
-                    and pays(norm, message_bits, purse, memory, remembered)
-                ):
+                if by_round:
+                    silent = norm < threshold
+                else:
+                    silent = not (
+                        admits(norm, threshold, purse, memory, remembered)
+                        and pays(norm, message_bits, purse, memory, remembered)
+                    )
+                if silent:
                     said = SILENT
                 elif rounding != DENSE:
                     low, high, peak = fixed_low, fixed_high, found[PEAK, r]
@@ -168,16 +198,23 @@ def learn_rows(
                         if peak > high or -peak < low:
                             beyond = count_outside(innovation, r, n_features, low, high)
                         scales[i] = high
-                        part = put_row(
-                            innovation, r * size, size, rounding, cells, low, high, weights, broadcast, i * size, mask,
-                            codes, i * codes.shape[1],
-                        )  # fmt: skip
-                        store(parts, r * width, part)
+                        found[EDGE, r], found[BASE, r], found[SHIFT, r], found[CELL, r] = lattice(
+                            real, rounding, cells, low, high
+                        )
                 if said != SAID:
                     errors[i] = square
             spoken[i] = said
             sent[t, i] = said != SILENT and connected
             outside[t, i] = beyond if connected else 0
+
+        for r in range(n_rows if rounding != DENSE else 0):
+            i = first + r
+            if spoken[i] == SAID:
+                part = put_row(
+                    innovation, r * size, size, cells, found[EDGE, r], found[BASE, r], found[SHIFT, r], found[CELL, r],
+                    weights, broadcast, i * size, mask, codes, i * codes.shape[1],
+                )  # fmt: skip
+                store(parts, r * width, part)
         if rounding != DENSE:
             sums_across(parts, found, ERROR * width)
             for r in range(n_rows):

@@ -316,7 +316,7 @@ def advance(
                     if squares.size and block == 0:
                         phi_at = (row - first) * size
                         score_collectively(phi, phi_at, labels, t, weights, size, loss, squares, losses)
-                if learning and abreast:
+                if panel is None and learning and abreast:  # first what is known when this is compiled
                     diverged = learn_rows(
                         block, stop, t, phi, row - first, numbers[PENDING] > 0.0, limit, threshold, rates[t],
                         numbers[SCALE], plan, graph, rows, scratch, errors, record, labels,
