@@ -119,6 +119,10 @@ def test_a_browser_lives_through_a_restart_of_the_server(board, browser):
         expect(tab.locator("#round0")).to_have_text("9")  # study's, which is the last
         tab.locator("#agents").select_option("attic")
         expect(tab.locator("#facts")).to_contain_text("away")
+        tab.locator("#network0").press("Escape")
+        expect(tab.locator("#name")).to_have_text("Farthest off")
+        tab.locator("#ranks button").first.click()
+        expect(tab.locator("#name")).to_have_text("study")  # 0.375, and hall has 0.1
         tab.locator("#theme").click()
         assert tab.evaluate("document.documentElement.scrollWidth") <= 390
     expect(tab.locator("#link")).to_have_text("connection lost, trying again", timeout=1000 * WAIT)

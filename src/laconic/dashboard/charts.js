@@ -25,6 +25,7 @@ function drawLines(canvas, lines, { logX = false, logY = true, words = grouped, 
   const good = lines.map((points) => points.filter(([x, y]) => y !== null && y !== undefined && (!logY || y > 0) && (!logX || x > 0)));
   const all = good.flat();
   pen.font = `12px ${FONT}`; pen.fillStyle = css("--quiet");
+  canvas.parentElement.classList.toggle("bare", all.length < 2);
   if (all.length < 2) { pen.fillText(missing, 4, 18); return; }
   const f = logX ? Math.log : (v) => v, g = logY ? Math.log : (v) => v;
   let [low, high] = [Infinity, -Infinity], [left, right] = [Infinity, -Infinity];

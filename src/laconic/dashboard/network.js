@@ -9,10 +9,31 @@ function places(w, h) {
   // A tall network lies down on a wide screen, and a long one stands up on a phone.
   const turn = (wide > 1.2 * high && h > w) || (high > 1.2 * wide && w > h);
   const [pw, ph] = turn ? [high, wide] : [wide, high];
-  const below = n > NAMED ? 0 : 16, free = [(w - 2 * rim) / pw, (h - 2 * rim - below) / ph];  // room for names
+  const below = n > NAMED ? 0 : 16, above = nLanes > 1 ? 0 : 14;  // room for names, and for that of the learner
+  const free = [(w - 2 * rim) / pw, (h - 2 * rim - below - above) / ph];
   const least = Math.min(...free), scale = free.map((one) => Math.min(one, 2 * least));  // a little out of shape is no harm
-  const spare = [(w - scale[0] * pw) / 2, (h + below - scale[1] * ph) / 2];
+  const spare = [(w - scale[0] * pw) / 2, (h + below - above - scale[1] * ph) / 2];
   return data.places.map(([x, y]) => { const [a, b] = turn ? [y, x] : [x, y]; return [spare[0] + scale[0] * a, h - spare[1] - scale[1] * b]; });
+}
+
+// Agents that would lie on each other, or on each other's names, move aside; all others stay where they are.
+function spread(spots, radius, w, h) {
+  const name = n > NAMED ? 0 : 20, wide = 2.2 * radius, rim = radius + 6, high = wide + name, TURNS = 24;
+  const order = spots.map((_, k) => k);
+  for (let turn = 0, moved = true; moved && turn < TURNS; turn++) {
+    moved = false;
+    order.sort((a, b) => spots[a][0] - spots[b][0]);
+    for (let i = 0; i < n; i++) for (let j = i + 1; j < n && spots[order[j]][0] - spots[order[i]][0] < wide; j++) {
+      const a = spots[order[i]], b = spots[order[j]], dx = b[0] - a[0] || 0.01, dy = b[1] - a[1];
+      const far = Math.hypot(dx / wide, dy / high);
+      if (far >= 1) continue;
+      const push = 0.5 * (1 - far) / Math.max(far, 0.05);
+      moved = true;
+      a[0] -= push * dx; b[0] += push * dx; a[1] -= push * dy; b[1] += push * dy;
+    }
+    for (const spot of spots) { spot[0] = Math.max(rim, Math.min(w - rim, spot[0])); spot[1] = Math.max(rim, Math.min(h - rim - name, spot[1])); }
+  }
+  return spots;
 }
 
 const shade = (error) => {
@@ -46,7 +67,8 @@ function drawNetwork(lane, seconds) {
   const many = n > 200, thin = many ? 0.6 : 1.3, quiet = blend(card, ink, many ? 0.1 : 0.18), key = `${canvas.width} ${canvas.height} ${quiet}`;
   if (layers.key !== key) {
     layers.key = key; view.stale = true;
-    lane.spots = places(w, h); lane.radius = Math.max(2.5, Math.min(19, (n > NAMED ? 0.15 : 0.3) * Math.sqrt(w * h / n)));
+    lane.radius = Math.max(2.5, Math.min(19, (n > NAMED ? 0.15 : 0.3) * Math.sqrt(w * h / n)));
+    lane.spots = spread(places(w, h), lane.radius, w, h);
     onLayer(layers.edges, canvas, (under) => {
       under.strokeStyle = paint(quiet); under.lineWidth = thin; strokeEdges(lane, under, data.edges, () => true);
       under.strokeStyle = paint(blend(card, calm, 0.45)); under.lineWidth = many ? 0.9 : 2.2; strokeEdges(lane, under, lane.tree, () => true);

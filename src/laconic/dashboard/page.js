@@ -16,7 +16,7 @@ function drawPanels() {
   const when = data.rounds ? "round" : "time", course = { logX: Boolean(data.rounds), words: data.rounds ? grouped : clock };
   drawLines(byId("cost"), line((p) => [p.bits, p.error]), { logX: true, words: amount, marks: marked((p) => [p.bits, p.error]), missing: "Nothing has been sent yet." });
   drawLines(byId("course"), line((p) => [p[when], p.error]), { ...course, marks: marked((p) => [p[when], p.error]) });
-  drawLines(byId("agreement"), line((p) => [p[when], p.disagreement]), { ...course, levels: percent, marks: marked((p) => [p[when], p.disagreement]), missing: n > 100 && !data.rounds ? "Not asked for of so many." : "Not known yet." });
+  drawLines(byId("agreement"), line((p) => [p[when], p.disagreement]), { ...course, levels: percent, marks: marked((p) => [p[when], p.disagreement]), missing: "Not known yet." });
   const past = longest().past, slider = byId("time"), index = back ? past.findLastIndex((p) => p.time <= view.moment + 1e-6) : past.length - 1;
   slider.max = Math.max(0, past.length - 1); slider.value = Math.max(0, index);
   const words = !back ? "now" : data.rounds ? `round ${grouped(past[Math.max(0, index)]?.round ?? 0)}` : clock(view.moment);
@@ -30,23 +30,46 @@ const longest = () => lanes.reduce((a, b) => (b.past.length > a.past.length ? b 
 function drawNumbers(lane, k, moment) {
   const whole = moment || summary(lane), spoken = whole.sends + whole.censored;
   const put = (id, words) => { byId(`${id}${k}`).textContent = words; };
-  put("here", `${summary(lane).here} of ${n}`);
+  const { here } = summary(lane);
+  put("here", here === n ? `all ${grouped(n)}` : `${grouped(here)} of ${grouped(n)}`);
   put("round", grouped(whole.round));
   put("error", digits(whole.error));
   put("bits", amount(whole.bits));
   put("silence", spoken ? `${(100 * whole.censored / spoken).toFixed(1)}%` : "–");
   put("apart", percent(whole.disagreement));
+  byId("apart0").parentElement.hidden = lanes.every((one) => (one.past.at(-1)?.disagreement ?? null) === null);
   const end = moment ? moment.time : lane.past.length ? lane.past.at(-1).time : 0;
   const recent = lane.past.filter((point) => point.time > end - (data.rounds ? 3 : 10) && point.time <= end), [first, last] = [recent[0], recent.at(-1)];
   put("pace", recent.length > 1 && last.time > first.time ? digits(Math.max(0, (last.round - first.round) / (last.time - first.time))) : "–");
 }
 
+// With nobody chosen, those with the largest errors: who is worth a look. Rows stay, what is in them changes, so that
+// whoever has come to one by the keyboard is not thrown off it.
+const RANKED = 8;
+function drawRanks() {
+  const errors = lanes.map(errorsOf), worst = errors[0].map((error, k) => [Math.max(error ?? -1, errors[1]?.[k] ?? -1), k]);
+  const first = worst.filter(([error]) => error >= 0).sort((a, b) => b[0] - a[0]).slice(0, RANKED), body = byId("ranks").querySelector("tbody");
+  while (body.rows.length > first.length) body.deleteRow(-1);
+  while (body.rows.length < first.length) {
+    const row = body.insertRow(), button = document.createElement("button");
+    button.type = "button"; button.append(document.createElement("i"), document.createElement("span"));
+    button.onclick = () => choose(+row.dataset.agent);
+    row.insertCell().append(button); lanes.forEach(() => row.insertCell());
+  }
+  first.forEach(([error, k], j) => {
+    const row = body.rows[j], share = shade(error);
+    row.dataset.agent = k; row.querySelector("span").textContent = data.names[k];
+    row.querySelector("i").style.background = share === null ? "var(--faint)" : paint(warmth(share));
+    lanes.forEach((_, lane) => { row.cells[lane + 1].textContent = digits(errors[lane][k]); });
+  });
+}
+
 function drawChosen(marks) {
   const k = view.chosen;
-  byId("hint").hidden = k !== null; byId("facts").hidden = k === null; byId("told").style.visibility = k === null ? "hidden" : "visible";
-  byId("name").textContent = k === null ? "One agent" : data.names[k];
+  byId("ranks").hidden = k !== null; byId("facts").hidden = k === null; byId("told").hidden = k === null;
+  byId("name").textContent = k === null ? "Farthest off" : data.names[k];
   byId("agents").value = k === null ? "" : k;
-  if (k === null) return;
+  if (k === null) return drawRanks();
   const rows = [["state", (lane) => (lane.here[k] ? "here" : "away")], ["round", (lane, number) => grouped(number("round"))],
     ["mean square error", (lane, number, moment) => digits(moment ? moment.errors[k] : number("error"))],
     ["sent", (lane, number) => amount(number("bits"))],
@@ -118,7 +141,8 @@ let worn;
 addEventListener("beforeprint", () => { worn = document.documentElement.dataset.theme; dress("light"); drawPanels(); for (const lane of lanes) drawNetwork(lane, 0); });
 addEventListener("afterprint", () => { if (worn) dress(worn); else { delete document.documentElement.dataset.theme; drawScale(); redraw(); } });
 
-byId("facts").tHead.hidden = nLanes < 2;
+for (const head of document.querySelectorAll("#chosen thead")) head.hidden = nLanes < 2;
+byId("agreement").parentElement.hidden = n > 100 && !data.rounds;  // so many agents are not asked for their models
 if (data.rounds) {
   byId("round0").parentElement.firstElementChild.textContent = `round of ${grouped(data.rounds)}`;
   byId("over-time").textContent = "Error over rounds";
