@@ -80,6 +80,23 @@ def test_columns_are_found_by_name_and_missing_values_are_said(files, capsys):
     assert run(capsys, "predict", "nameless.npz", "bare.csv")[0].count("\n") == 2
 
 
+def test_words_and_dates_are_made_into_inputs_as_they_were_when_learned(files, capsys):
+    rng = np.random.default_rng(0)
+    towns = rng.choice(["Basel", "Bern", "Chur"], 120)
+    days = [f"2026-0{month}-1{day}" for month, day in rng.integers(1, 10, (120, 2))]
+    rents = [f"CHF {500 + 100 * len(town) + 30 * int(day[6])}" for town, day in zip(towns, days, strict=True)]
+    lines = [",".join(row) for row in zip(towns, days, rents, strict=True)]
+    Path("towns.csv").write_text("\n".join(["town,since,rent", *lines]))
+    run(capsys, "run", "towns.csv", "--target", "rent", "--agents", "3", "--out", "out")
+    told = json.loads(run(capsys, "predict", "out/model.npz", "towns.csv", "--json")[0])
+    assert told["inputs"] == ["town=Basel", "town=Bern", "town=Chur", "since"]
+    assert told["mean_square_error"] < 1000 and told["missing"] == 0
+    Path("new.csv").write_text("since,town\n2026-03-11,Bern\n2026-03-11,Zug\n")
+    out, err = run(capsys, "predict", "out/model.npz", "new.csv")
+    assert out.splitlines()[1:] != out.splitlines()[2:] and out.count("\n") == 3
+    assert err == "laconic: new.csv: the model knows no 'Zug' in 'town': taken for none of its words.\n"
+
+
 def test_a_model_without_names_takes_as_many_columns_as_it_has_inputs(files, capsys):
     features = lc.RandomFeatures.gaussian(2, 5)
     lc.Model(lc.model.FeatureMap.of(features), np.ones(10)).save("m.npz")

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 _ABOUT = """
 Predict the rows of a file with a model that was taken away. Columns are found
-by their names where the model knows them. A row with a missing value has no
-prediction, and is counted. If the file has the column that is predicted, the
-error is told, too."""
+by their names where the model knows them, words and dates as they were when it
+was learned. A row with a missing value has no prediction, and is counted. If
+the file has the column that is predicted, the error is told, too."""
 
 _EXAMPLES = """
 examples:
@@ -51,14 +51,14 @@ def add(commands: Commands) -> None:
 
 def predict(arguments: argparse.Namespace) -> int:
     """Read the file, predict, and write."""
-    from laconic.data import own
+    from laconic.data import asked
     from laconic.model import Model
 
     model = Model.load(Path(arguments.model).expanduser())
     path = Path(arguments.data).expanduser()
     if not path.is_file():
         raise FileNotFoundError(2, "No such file", str(path))
-    rows = own.read_inputs(path, model.n_inputs, model.inputs, model.target)
+    rows = asked.read_inputs(path, model.n_inputs, model.inputs, model.target)
     good = ~np.isnan(rows.X.sum(axis=1))
     if not good.all():
         row, column = (int(k) for k in np.argwhere(np.isnan(rows.X))[0])

@@ -5,9 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -21,53 +19,6 @@ from laconic.data.dataset import Table
 ENDINGS = (".csv", ".tsv", ".txt", ".data", ".dat", ".parquet", ".pq", ".arff")
 
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T]\d.*)?|\d{1,2}[:.]\d{2}([:.]\d{2})?(\.\d+)?")
-
-
-class Rows(NamedTuple):
-    """Inputs to predict from: all rows of a file, in its order.
-
-    Attributes
-    ----------
-    X : array (n, d)
-        NaN where a cell is missing or infinite.
-    y : array of numbers or words, or None
-        The label, if the file has it; NaN or None where it is missing.
-    names : tuple of str
-        The columns that were taken.
-    """
-
-    X: Array
-    y: Array | None
-    names: tuple[str, ...]
-
-
-def read_inputs(path: Path, n_inputs: int, names: Sequence[str] | None, target: str | None) -> Rows:
-    """The inputs of a model in a file of any kind that ``read`` takes: by name, or all its columns of numbers."""
-    where, (frame, _, _) = path.name, read_frame(path)
-    if frame.height == 0:
-        raise ValueError(f"{where} has a header and no rows.")
-    numeric = [c.name for c in frame.get_columns() if c.dtype.is_numeric() or c.dtype == pl.Boolean]
-    if names is None:
-        chosen = [name for name in numeric if name != target]
-        if len(chosen) != n_inputs:
-            raise ValueError(
-                f"{where} has {len(chosen)} columns of numbers and the model takes {n_inputs} inputs, whose names it "
-                "does not know."
-            )
-    else:
-        absent = next((name for name in names if name not in frame.columns), None)
-        if absent is not None:
-            near = difflib.get_close_matches(absent, frame.columns, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"its columns are {_some(frame.columns)}."
-            raise ValueError(f"{where} has no column {absent!r}, which the model needs: {hint}")
-        chosen = list(names)
-        words = next((name for name in chosen if name not in numeric and frame[name].null_count() < frame.height), None)
-        if words is not None:
-            raise ValueError(f"{where}: the column {words!r} must hold numbers, but it holds {kind_of(frame[words])}.")
-    X = np.column_stack([frame[name].cast(pl.Float64).to_numpy().astype(np.float64) for name in chosen])
-    X[~np.isfinite(X)] = np.nan
-    y = None if target is None or target not in frame.columns else frame[target].to_numpy()
-    return Rows(X, y, tuple(chosen))
 
 
 def read(path: Path, target: str | int | None, missing: str) -> Table:
@@ -138,7 +89,7 @@ def find_column(what: str, columns: list[str], target: str | int | None, where: 
             return target
         if not re.fullmatch(r"-?\d+", target):
             near = difflib.get_close_matches(target, columns, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"its columns are {_some(columns)}."
+            hint = f"did you mean {near[0]!r}?" if near else f"its columns are {some(columns)}."
             raise ArgumentError(what, f"must be a column of {where}, which has none called {target!r}: {hint}")
         target = int(target)  # from a command line all comes as text
     if isinstance(target, bool) or not isinstance(target, (int, np.integer)):
@@ -168,7 +119,7 @@ def _label(column: pl.Series, name: str, where: str, nominal: bool) -> tuple[Arr
         found = kind_of(column)
         if words and found == "text":
             found = f"{len(words)} different words" if len(words) > 1 else "one word"
-            found += f" ({_some(words)})"
+            found += f" ({some(words)})"
         raise ValueError(f"target {name!r} of {where} must be numbers or two classes, but it holds {found}.")
     signs = column.replace_strict({words[0]: -1.0, words[1]: 1.0}, default=None, return_dtype=pl.Float64)
     return signs.to_numpy().astype(np.float64), (words[0], words[1])
@@ -210,5 +161,6 @@ def kind_of(column: pl.Series) -> str:
     return "dates" if cells and all(_DATE.fullmatch(cell) for cell in cells) else "text"
 
 
-def _some(words: list[str]) -> str:
+def some(words: list[str]) -> str:
+    """The first of some words, in quotes."""
     return ", ".join(repr(word) for word in words[:8]) + (", ..." if len(words) > 8 else "")

@@ -110,14 +110,11 @@ def _input(column: pl.Series, nominal: bool, encode: bool) -> tuple[dict[str, Ar
         return {}, f"{name!r} is empty and left out"
     if _numbers_rows(column):
         return {}, f"{name!r} only numbers the rows and is left out"
-    if column.dtype.is_temporal():
-        return {name: _days(column)}, f"{name!r} holds dates: days since 1970"
+    days = days_of(column)
+    if days is not None:
+        return {name: days}, f"{name!r} holds dates: days since 1970"
     if (column.dtype.is_numeric() or column.dtype == pl.Boolean) and not nominal:
         return {name: column.cast(pl.Float64).to_numpy().astype(np.float64)}, ""
-    if own.kind_of(column) == "dates":
-        dates = _dates(column)
-        if dates is not None:
-            return {name: _days(dates)}, f"{name!r} holds dates: days since 1970"
     bare = None if nominal else undressed(column)
     if bare is not None:
         return {name: bare.to_numpy().astype(np.float64)}, _read_as_numbers(column)
@@ -149,6 +146,14 @@ def _numbers_rows(column: pl.Series) -> bool:
         return False
     whole = column.dtype.is_integer() or column.dtype == pl.String
     return whole or (column.dtype.is_float() and bool((column == column.round()).all()))
+
+
+def days_of(column: pl.Series) -> Array | None:
+    """Dates, or texts that are dates, as days since 1970; of times of day the share of it; None of anything else."""
+    if own.kind_of(column) != "dates":
+        return None
+    dates = column if column.dtype.is_temporal() else _dates(column)
+    return None if dates is None else _days(dates)
 
 
 def _dates(column: pl.Series) -> pl.Series | None:

@@ -87,7 +87,8 @@ def sniff(text: str, where: str) -> Layout:
             continue
         body = [cell for row in table[1:] or table for cell in row]
         numeric = sum(is_number(cell, separator != ",") or _absent(cell) for cell in body) / len(body)
-        fits = 1.0 if abs(len(table[0]) - width) <= 1 else 0.5  # a header may lack the name of the first column
+        # A header may lack the name of the first column; one that is not cut at all speaks against what cuts the rest.
+        fits = 1.0 if abs(len(table[0]) - width) <= 1 and len(table[0]) > 1 else 0.5
         score = (fits * share / len(table) * (0.5 + numeric), width)
         if score > best:
             best, chosen, rows = score, separator, table
