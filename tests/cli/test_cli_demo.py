@@ -1,6 +1,7 @@
 """``laconic demo``: a table, a page, and what else it may be asked for."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -51,3 +52,18 @@ def test_what_makes_no_sense_is_said_before_any_work(capsys, tmp_path):
     assert "is a folder" in fail(capsys, "demo", "-o", tmp_path)
     assert "--rounds must be at least 100" in fail(capsys, "demo", "--rounds", "5")
     assert "--seed must be" in fail(capsys, "demo", "--seed=-1")
+
+
+def test_a_narrow_terminal_breaks_headers_and_no_number(monkeypatch, capsys):
+    from laconic.cli.screens import print_table
+
+    monkeypatch.setenv("COLUMNS", "30")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    print_table(("learner", "global error", "bits"), [("the default", "0.0133", "64,000,000")], "<>>", {(0, 1)})
+    bare = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
+    assert [line.rstrip() for line in bare.splitlines()] == [
+        "            global",
+        "learner      error       bits",
+        "the default 0.0133 64,000,000",
+    ]

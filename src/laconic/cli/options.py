@@ -65,12 +65,27 @@ class Parser(argparse.ArgumentParser):
         self.print_help()
         return 0
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """What is not known is said here, by the parser of the command, which knows its options."""
+        found, rest = super().parse_known_args(args, namespace)
+        if rest:
+            self.error(self._unknown(rest))
+        return found, rest
+
+    def _unknown(self, rest: list[str]) -> str:
+        option = next((word.partition("=")[0] for word in rest if word.startswith("-") and len(word) > 1), None)
+        if option is None:
+            return f"there is no place for {' '.join(rest)!r}"
+        near = difflib.get_close_matches(option, self._option_string_actions, n=1, cutoff=0.7)
+        return f"there is no option {option!r}" + (f": did you mean {near[0]!r}?" if near else "")
+
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, and where help is to be found."""
         found = _CHOICE.match(message)
         if found:
             name, got, known = found[1], found[2].strip("'\""), re.findall(r"[\w-]+", found[3])
             message = f"{name} {_complaint(known, got)}"
+        message = re.sub(r"^the following arguments are required: (.*)", r"\1 must be given", message)
         message = message.removeprefix("argument ").replace(": must", " must").rstrip(".")
         ending = "" if message.endswith("?") else "."
         self.exit(2, f"laconic: {message}{ending} (See `{self.prog} --help`.)\n")

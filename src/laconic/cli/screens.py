@@ -40,13 +40,19 @@ def _print_rich(
     from rich.table import Table
     from rich.text import Text
 
-    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name, side in zip(header, align, strict=True):
-        made.add_column(name, justify="right" if side == ">" else "left", header_style="dim", no_wrap=True)
+    console = Console()
+    widths = [max(len(row[j]) for row in rows) if rows else 0 for j in range(len(header))]
+    whole = sum(max(width, len(name)) + 2 for width, name in zip(widths, header, strict=True))
+    narrow = whole - 2 > console.width  # then headers take two lines: half a number is worth less than none
+    made = Table(box=None, pad_edge=False, padding=(0, 1 if narrow else 2, 0, 0))
+    for name, side, width in zip(header, align, widths, strict=True):
+        least = max(width, *(len(word) for word in name.split()), 1) if narrow else None
+        justify: Any = "right" if side == ">" else "left"
+        made.add_column(name, justify=justify, header_style="dim", no_wrap=not narrow, width=least, vertical="bottom")
     for k, row in enumerate(rows):
         styles = ["bold green" if (k, j) in marked else "bold" if j == 0 else "" for j in range(len(row))]
         made.add_row(*(Text(cell, style=style) for cell, style in zip(row, styles, strict=True)))
-    Console().print(made)
+    console.print(made)
 
 
 @contextmanager
