@@ -75,17 +75,16 @@ def watch(n_agents: int, n_rounds: int, seed: int, tell=print) -> dict:
     axis = (np.arange(GRID) + 0.5) / GRID
     points = np.stack(np.meshgrid(axis, axis), axis=-1)
     phi = features(points.reshape(-1, 2))
-    moments, maps, errors, bits = [0], [np.full((GRID, GRID), MEAN)], [], 0
+    moments, maps, errors, said = [0], [np.full((GRID, GRID), MEAN)], [], []
     learner = lc.QCODKLA(**LEARNER)
     for trace in lc.stream(learner, features, network, measure(places, n_rounds, seed), dtype="float32"):
         maps.append(MEAN + SPREAD * (phi @ trace.weights[watched]).reshape(GRID, GRID))
         moments.append(trace.state.round)
-        bits += int(trace.bits[:, watched].sum())
+        said.append((said[-1] if said else 0) + int(trace.bits[:, watched].sum()))
         errors.append(np.sqrt(((maps[-1] - temperature(points, moments[-1])) ** 2).mean()))
         if trace.state.round % 50 == 0:
-            tell(
-                f"round {trace.state.round}: its map is off by {errors[-1]:.2f} degrees, after {bits / 8e3:.1f} kB said"
-            )
+            off = f"its map is off by {errors[-1]:.2f} degrees"
+            tell(f"round {trace.state.round}: {off}, after {said[-1] / 8e3:.1f} kB said")
     tell(f"{time.perf_counter() - started:.0f} s in all")
     truths = [temperature(points, t) for t in moments]
     return {
@@ -94,7 +93,7 @@ def watch(n_agents: int, n_rounds: int, seed: int, tell=print) -> dict:
         "truths": truths,
         "place": places[watched],
         "errors": errors,
-        "bits": bits,
+        "said": said,
     }
 
 
@@ -104,7 +103,7 @@ def draw(found: dict, n_agents: int, folder: Path) -> None:
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
-    from matplotlib.animation import FuncAnimation, PillowWriter
+    from PIL import Image
 
     moments, ink = found["moments"], "#30343b"
     look = {"origin": "lower", "extent": (0, 1, 0, 1), "cmap": "RdYlBu_r", "interpolation": "bilinear"}
@@ -140,13 +139,20 @@ def draw(found: dict, n_agents: int, folder: Path) -> None:
     right = show(panels[1], found["maps"][0], f"what one of {n_agents:,} sensors knows")
     mark(panels[1])
     label = figure.supxlabel("round 0", fontsize=9, color=ink)
-
-    def turn(k: int):
+    frames = []
+    for k, moment in enumerate(moments):
         left.set_data(found["truths"][k])
         right.set_data(found["maps"][k])
-        label.set_text(f"round {moments[k]}")
-
-    FuncAnimation(figure, turn, frames=len(moments)).save(folder / "city.gif", PillowWriter(fps=6), dpi=80)
+        if k:
+            said = found["said"][k - 1] / 8e3
+            label.set_text(f"round {moment}: off by {found['errors'][k - 1]:.1f} degrees, {said:.1f} kB said")
+        figure.set_dpi(90)
+        figure.canvas.draw()
+        picture = Image.fromarray(np.asarray(figure.canvas.buffer_rgba())).convert("RGB")
+        # Without dithering: bands of one colour, which take a third of the room.
+        frames.append(picture.quantize(96, dither=Image.Dither.NONE))
+    waits = [170] * (len(frames) - 1) + [2500]
+    frames[0].save(folder / "city.gif", save_all=True, append_images=frames[1:], duration=waits, loop=0, optimize=True)
     plt.close(figure)
 
 
