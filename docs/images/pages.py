@@ -1,4 +1,4 @@
-"""Takes the pictures of pages: the demonstration, and the live page of runs on the same landscape.
+"""Takes the pictures of pages: the demonstration, a notebook, and the live page of runs on the same landscape.
 
 python docs/images/pages.py     # needs chromium and playwright
 """
@@ -29,6 +29,7 @@ def main() -> None:
     with sync_playwright() as tool, tempfile.TemporaryDirectory() as folder:
         browser = tool.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         take_demo(browser, Path(folder) / "demo.html")
+        take_notebook(browser)
         quiet = lc.QCODKLA(0.5, 1.0, alpha=0.3, beta=0.9995, bits=3)
         take_dashboard(browser, "dashboard.png", "dark", "home", quiet, moments=tuple(range(5, 1001, 5)))
         title = "ten agents, one landscape"
@@ -45,6 +46,19 @@ def take_demo(browser: Browser, page: Path) -> None:
     tab.evaluate("dispatchEvent(new Event('resize'))")
     tab.locator("#knowledge").screenshot(path=HERE / "first-minute.png")
     tab.locator("#chart").screenshot(path=HERE / "first-minute-cost.png")
+    tab.close()
+
+
+def take_notebook(browser: Browser) -> None:
+    """What a notebook shows of a run and of its network."""
+    X, y = landscape.measure(800, seed=0)
+    network = landscape.neighbourhood()
+    quiet = lc.QCODKLA(0.5, 1.0, alpha=0.3, beta=0.9995, bits=3)
+    trace = lc.simulate(quiet, lc.RandomFeatures.gaussian(2, 50, 0.2, seed=0), network, X, y)
+    tab = browser.new_page(viewport={"width": 740, "height": 400}, device_scale_factor=1.5, color_scheme="light")
+    shown = "".join(one._repr_html_() for one in (trace, network))
+    tab.set_content(f"<body style='font: 14px system-ui; margin: 10px; width: fit-content'>{shown}</body>")
+    tab.locator("body").screenshot(path=HERE / "gallery" / "notebook.png")
     tab.close()
 
 
