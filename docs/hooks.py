@@ -1,4 +1,4 @@
-"""What mkdocs needs from us: equations without scripts, and the version at the foot of every page.
+"""What mkdocs needs from us: equations without scripts, the version at the foot of every page, a name for the search.
 
 The pages hold LaTeX between dollar signs, which GitHub shows as it is. Here it becomes MathML, which browsers draw by
 themselves: nothing has to be fetched.
@@ -19,6 +19,13 @@ def on_config(config: Any) -> Any:
 
     config["copyright"] = f"laconic {__version__}"
     return config
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Tell those who listen to a page what the dialogue is that the theme leaves without a name."""
+    return output.replace(
+        'data-md-component="search" role="dialog"', 'data-md-component="search" role="dialog" aria-label="Search"'
+    )
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
