@@ -481,6 +481,24 @@ def test_doubts_in_a_row_end_in_a_quarantine_and_it_may_come_back(features):
     assert ben.edges["ann"] == "live"
 
 
+@pytest.mark.parametrize("clock", ["lockstep", "slotted"])
+def test_a_quarantine_that_ends_opens_no_edge_to_who_has_left(clock, features):
+    """Before, lockstep waited for it from then on, until its patience was at an end."""
+    agents = make_team(puppet(), features, ["ann-ben", "ben-cid"], clock=clock)
+    ben, there = agents["ben"], {name: agents[name] for name in ("ben", "cid")}
+    ben._dialogue.quarantine(ben._dialogue.ends["ann"])
+    ben.disconnected("ann")
+    for _ in range(QUARANTINE + 2):
+        assert ben.ready and ben.edges["ann"] == "gone"
+        for agent in there.values():
+            speak(agent, agent.weights)
+        carry(there)
+    agents["ann"].disconnected("ben")
+    agents["ann"].connected("ben")  # whoever is back asks, and is heard again
+    settle(agents)
+    assert ben.edges["ann"] == agents["ann"].edges["ben"] == "live"
+
+
 def test_both_processes_of_a_name_and_their_neighbour_are_told(features):
     """(M1)"""
     agents = make_team(puppet(), features, ["ann-ben"])

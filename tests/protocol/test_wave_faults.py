@@ -222,3 +222,26 @@ def test_what_cannot_be_is_refused_counted_and_in_the_end_not_heard_any_more():
             ben.connected("ann")
             carry(agents)
     assert np.abs(ben.weights).max() < 100
+
+
+@pytest.mark.parametrize("clock", ["lockstep", "slotted"])
+def test_a_root_leaves_out_sums_that_lead_where_no_model_can_be(clock):
+    """Before, it went there alone: the others refused what it told, and in the end to hear it, though eve had lied."""
+    agents = make_team(LEARNER, FEATURES, ["hub-ann", "hub-ben", "hub-eve"], clock=clock)
+    play(agents, 40)
+    assert waves_of(agents["hub"]).node.place.parent is None
+    rng = np.random.default_rng(1)
+    for _ in range(100):
+        for name, agent in agents.items():
+            x = rng.uniform(size=2)
+            if agent.ready:
+                agent.learn(x, 1e6 if name == "eve" else float(np.sin(5 * x[0]) * x[1]))
+        carry(agents)
+    hub, honest = agents["hub"], [agents[name] for name in ("ann", "ben", "hub")]
+    assert hub.counters["refusals"].get("too large", 0) > 0
+    assert hub.edges["ann"] == hub.edges["ben"] == agents["ann"].edges["hub"] == agents["ben"].edges["hub"] == "live"
+    assert not any(alert.what == "quarantined" for agent in honest for alert in agent.alerts())
+    assert len({waves_of(agent).node.standing for agent in honest}) == 1
+    X = rng.uniform(size=(200, 2))
+    errors = [np.mean((FEATURES(X) @ agent.weights - np.sin(5 * X[:, 0]) * X[:, 1]) ** 2) for agent in honest]
+    assert max(errors) < 0.05

@@ -355,7 +355,7 @@ class Agent:
 
     def disconnected(self, name: str) -> None:
         """A neighbour is gone: suspend the edge, and wait for it no longer."""
-        self._dialogue.disconnected(self._neighbour(name))
+        self._dialogue.lose(self._neighbour(name))
 
     def rejoin(self) -> None:
         """Start among agents that may already be running: find out where they are, before the first round.

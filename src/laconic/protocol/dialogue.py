@@ -165,15 +165,28 @@ class Dialogue(Conversation):
         self.look_at_the_shut()
 
     def look_at_the_shut(self) -> None:
-        """End a quarantine whose time is over."""
+        """End a quarantine whose time is over; who has left meanwhile is not waited for."""
         for end in self.ends.values():
             if end.shut == "quarantined" and self.moment >= end.shut_until:
-                self.admit(end)
+                if end.away:
+                    end.shut, end.refused = "", 0
+                else:
+                    self.admit(end)
 
     def admit(self, end: Session) -> None:
         """Hear a neighbour again that was quarantined."""
         end.shut, end.refused = "", 0
         self.connected(end)
+
+    def connected(self, end: Session) -> None:
+        """A neighbour is there."""
+        end.away = False
+        super().connected(end)
+
+    def lose(self, end: Session) -> None:
+        """The driver says that a neighbour is gone."""
+        end.away = True
+        self.disconnected(end)
 
     # ----------------------------------------------------------------------------------------------------------------
     # Hearing

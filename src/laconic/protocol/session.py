@@ -162,6 +162,7 @@ class Session:
     # What follows is for whoever drives the agent, and decides nothing.
     shut: str = ""  # why nothing is taken from the other end any more
     shut_until: int = 0
+    away: bool = False  # whether the driver has said that the other is gone, and not that it is back
     quarantines: int = 0
     late: float = 0.0  # on slots: how many rounds too late its messages have come lately
     refused: int = 0  # messages of it refused in a row

@@ -59,6 +59,8 @@ class WaveDialogue(Dialogue):
         for name, why in waves.refused:
             self._strike(name, why)
         waves.refused = []
+        for end in [end for end in self.ends.values() if end.number in waves.node.left_out]:
+            self.refuse("too large", end, end.name)  # no strike: perhaps it is honest, and hears who is not
         self._report()
         self.begin(Kind.SILENCE, b"", say=due)
         waves.drop_unsaid()

@@ -140,6 +140,7 @@ class Waves(Unshared):
         node = self.node
         if not self.lockstep:
             self._begin()
+        node.yardstick, node.left_out = self.waver.largest, []
         said = [message for message in node.tick(self.clock) if message.to]
         for message in said:
             self._send(message)

@@ -85,6 +85,15 @@ class Probe(NamedTuple):
     sway: Numbers
 
 
+class Decision(NamedTuple):
+    """What a root tells everybody, and what comes of it; trust and what was asked for."""
+
+    data: bytes
+    following: Following
+    trust: Numbers
+    asked: float
+
+
 class Node:
     """The state machine of one agent.
 
@@ -321,10 +330,20 @@ class Node:
 
     def _decide(self) -> Message:
         """*Root*: new information and a new model for everybody."""
+        self.own.mark()
+        decision = self._decision()
+        following, self.trust, self.asked = decision.following, decision.trust, decision.asked
+        said = following.said
+        message = Message(self.place.children, decision.data, following.bits, len(said.terms), self.wave, self.start)
+        self._advance(self.common.keep(decision.data, following), decision.data)
+        self._adopt(said.n)
+        return message
+
+    def _decision(self) -> Decision:
+        """What comes of own data and of what the children said; nothing changes."""
         rule, arithmetic, total = self.rule, self.arithmetic, self.gather()
         n, S = total.n, total.information
-        self.own.mark()
-        common = self._thinned(total)
+        common, asked = self._thinned(total)
         nu, thick = rule.fineness(self.n_features), common.thick(n)
         # 1. The change from n C + thick I to S + thick I, whitened by the former.
         lower, raised = common.whitener(n)
@@ -343,25 +362,22 @@ class Node:
         # 2. The measured over the expected curvature of the last step; then the next step.
         expected = common.energy * n
         curvature = np.divide(total.bend, expected, out=np.zeros_like(expected), where=expected > 0)
-        self.trust = np.where(expected > 0, np.maximum(np.maximum(1.0, self.trust / 2), curvature), self.trust)[()]
-        vector = np.divide((change @ revised.whitener(n)[0]).T, self.trust).T
+        trust = np.where(expected > 0, np.maximum(np.maximum(1.0, self.trust / 2), curvature), self.trust)[()]
+        vector = np.divide((change @ revised.whitener(n)[0]).T, trust).T
         step, codes = quantized_each(vector, rule.delta * _root_mean(total))
         said = Said(numbered(self.wave), lift is not None, n, 0.0, 0.0, tuple(terms), step, codes, lift)
         said = said._replace(thin=common.thin)
         data, bits = arithmetic.encode(said)
-        message = Message(self.place.children, data, bits, len(terms), self.wave, self.start)
-        self._advance(self.common.keep(data, Following(said, bits, revised.moved(n, step, codes))), data)
-        self._adopt(n)
-        return message
+        return Decision(data, Following(said, bits, revised.moved(n, step, codes)), trust, asked)
 
-    def _thinned(self, total: Sum) -> Common:
+    def _thinned(self, total: Sum) -> tuple[Common, float]:
         """With less on the diagonal, or more, if fresh samples ask for it; as it was where old ones are forgotten."""
         common, n = self.common, total.n
         if self.rule.forgetting < 1 or not n > 0:
-            return common
-        asked = self.asked, n, total.pull, total.sway, total.square / n
-        thin, self.asked = self.rule.thinned(common.thin, *asked)
-        return common.thinned(thin)
+            return common, self.asked
+        known = self.asked, n, total.pull, total.sway, total.square / n
+        thin, asked = self.rule.thinned(common.thin, *known)
+        return common.thinned(thin), asked
 
     # What comes of it ---------------------------------------------------------------------------------------------
 

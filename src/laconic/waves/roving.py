@@ -19,7 +19,7 @@ import numpy as np
 
 from laconic._validate import Array
 from laconic.waves.common import Common
-from laconic.waves.node import Link, Message, Node, Told
+from laconic.waves.node import Decision, Link, Message, Node, Told
 from laconic.waves.own import Own
 from laconic.waves.rule import SWEEP_HEIGHT, Numbers, Rule
 from laconic.waves.saving import restore_node
@@ -83,6 +83,10 @@ class RovingNode(Node):
         The digest of the standing before the last wave.
     marked, counted : float
         How many own samples were in what was last said up, or decided; and how many of them are in the last wave.
+    yardstick : float
+        The agent's largest label; 0 if it has seen none.
+    left_out : list of int
+        Of the root: the children whose sums would have led to where no model can be.
     """
 
     def __init__(self, rule: Rule, agent: int, own: Own, common: Common, lockstep: bool) -> None:
@@ -92,6 +96,7 @@ class RovingNode(Node):
         self.members: Mapping[int, frozenset[int]] = {}
         self.n = self.marked = self.counted = 0.0
         self.begun = self.spoke = False
+        self.yardstick, self.left_out = 0.0, list[int]()
         self._waited = self._late = 0
         self.trail: list[tuple[int, int]] = []  # of each entry of the log: the start after it, and the digest
         self._nothing = self.before = self._digest()
@@ -277,6 +282,43 @@ class RovingNode(Node):
         self.n = self.arithmetic.decode(message.data, self.n_features, down=True, outputs=self.rule.outputs)[0].n
         self._conclude(self.start)
         return message
+
+    def _decision(self) -> Decision:
+        """Hold it to what everybody holds it to who hears of it; leave out who leads to where no model can be.
+
+        A root that went there alone would be taken for a liar itself, since it is one of its subtree that lied.
+        """
+        decision = super()._decision()
+        if self._is_sound(decision):
+            return decision
+        links, before, heard = self.links, self.links_before, self.heard
+        alone = {child: self._decide_with({child}, links, heard) for child in (*links, *heard)}
+        good = {child for child, made in alone.items() if self._is_sound(made)}
+        for kept in (good, set[int]()):
+            found = self._decide_with(kept, links, heard)
+            if self._is_sound(found):
+                self.left_out = sorted({*links, *heard} - kept)
+                self.links_before = {child: link for child, link in before.items() if child in kept}
+                return found
+        self.links, self.heard = links, heard
+        return decision  # not their doing
+
+    def _decide_with(self, kept: set[int], links: Mapping[int, Link], heard: Mapping[int, Told]) -> Decision:
+        """The decision if only these children were there."""
+        self.links = {child: link for child, link in links.items() if child in kept}
+        self.heard = {child: told for child, told in heard.items() if child in kept}
+        with np.errstate(over="ignore", invalid="ignore"):
+            return super()._decision()
+
+    def _is_sound(self, decision: Decision) -> bool:
+        following = decision.following
+        start = self.rule.following(self.start, self.place.height)
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                self.check(following.common, following.said.n, start, self.yardstick)
+        except Unsound:
+            return False
+        return True
 
     def _conclude(self, start: int) -> None:
         """The wave is over, and the next one starts at ``start``."""
