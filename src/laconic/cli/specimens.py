@@ -83,8 +83,8 @@ def _least_squares(_: str) -> None:
     recursive_least_squares(RandomFeatures.gaussian(2, 4), X, X[..., 0], centralised=True)
 
 
-#: Runs that share most of their kernels stand together, to be compiled by one process. Of what is shown both groups have
-#: about as much to do: 51 and 50 seconds of processor time, 19 of them for personal rounds.
+#: Runs that share most of their kernels stand together, to be compiled by one process. Of what is shown both groups
+#: have about as much to do: 51 and 50 seconds of processor time, 19 of them for personal rounds.
 SPECIMENS: dict[str, tuple[Specimen, ...]] = {
     "rounds": (
         Specimen("rounds", lambda dtype: _learn(QCODKLA(), dtype), shown=True),
