@@ -26,7 +26,7 @@ import numpy as np
 
 from laconic.testing.hosted import SAMPLES, agents, graph, labels, write_site
 from laconic.testing.hosts import Hosts, stop_in_order
-from laconic.testing.watch import Watch, total_of_duals
+from laconic.testing.watch import Watch
 
 
 def errors(folder: Path, names: tuple[str, ...], spans: dict[str, dict[str, tuple[int, int]]]) -> dict[str, Any]:
@@ -107,7 +107,6 @@ def measure(folder: Path, hosts: Hosts, group: tuple[str, ...], options: argpars
     site = write_site(folder, hosts, slot=slot)
     watch = Watch(folder / "checkpoints", names)
     marks: list[tuple[str, float, dict[str, int], int]] = []
-    settled = round(2 / slot)  # rounds after which an edge that was opened is in order
 
     def mark(title: str) -> None:
         watch.look()
@@ -147,29 +146,15 @@ def measure(folder: Path, hosts: Hosts, group: tuple[str, ...], options: argpars
         watch.wait(5.0 + 1.0)
         mark("end")
         more = short_cuts(hosts, watch, group, options.again)
-        calm = max(watch.rounds().values()) + settled
         watch.wait(2 + 4.0)
     watch.look()  # at what the agents left when they were stopped, all at once
     last = [state.about["finished"] for state in watch.states.values()]
-    # What was said in the very last slot may still have been on its way. Duals can be added up where all agents were
-    # seen at the end of the same round.
-    common = max((round for round, seen in watch.duals.items() if len(seen) == len(names)), default=0)
-    stopped = {
-        "exact": watch.exact({name: at - 2 for name, at in watch.rounds().items()}),
-        "round": common,
-        "sum_of_duals": total_of_duals(list(watch.duals[common].values())),
-    }
-    titles = ("before", None, "healed", "loss", "no loss")
-    balances = {
-        title: watch.imbalance(max(marks[k][2].values()) + settled, min(marks[k + 1][2].values()))
-        for k, title in enumerate(titles)
-        if title
-    }
+    # What was said in the very last slot may still have been on its way.
+    exact = watch.exact({name: at - 2 for name, at in watch.rounds().items()})
     spans = {
         title: {name: (rounds[name], marks[k + 1][2][name]) for name in names}
         for k, (title, _, rounds, _) in enumerate(marks[:-1])
     }
-    balances["short cuts"] = watch.imbalance(calm, min(last) - 1)
     phases = errors(folder, names, spans)
     print(f"\n{'':<12}{'seconds':>8}{'slots':>7}{'rounds learned':>16}{'error':>9}{'disconnected':>14}")
     for (title, at, _, gone), (_, until, _, later) in itertools.pairwise(marks):
@@ -180,14 +165,9 @@ def measure(folder: Path, hosts: Hosts, group: tuple[str, ...], options: argpars
         error = phase["mean_square_error"]
         print(f"{title:<12}{seconds:>8.1f}{seconds / slot:>7.0f}{counts:>16}{error:>9.4f}{later - gone:>14}")
     print(f"\nreplicas compared with what their origin said: {watch.compared}, of which {watch.wrong} differed")
-    for title, found in balances.items():
-        print(f"duals do not add up to zero, {title}: in {found['off']} of {found['rounds']} rounds", end="")
-        print(f", at most {found['worst']:.1e} of the largest" if found["off"] else "")
-    how = "exact" if stopped["exact"] else "not exact"
-    print(
-        f"stopped together after rounds {min(last)} to {max(last)}: replicas {how}, "
-        f"sum of duals {stopped['sum_of_duals']:.1e} of the largest at the end of round {common}"
-    )
+    print(f"shares of an edge compared at both ends: {watch.cancelled}; they cancel to {watch.off:.1e} of their size")
+    how = "exact" if exact else "not exact"
+    print(f"stopped together after rounds {min(last)} to {max(last)}: replicas {how}")
     return {
         "hosts": len(names),
         "edges": len(edges),
@@ -197,8 +177,8 @@ def measure(folder: Path, hosts: Hosts, group: tuple[str, ...], options: argpars
         "seconds_until_suspended": noticed,
         "seconds_until_exact": {"healed": repaired, "no loss": clean, "short cuts": more},
         "replicas": {"compared": watch.compared, "wrong": watch.wrong},
-        "sum_of_duals": balances,
-        "stopped": stopped,
+        "shares": {"compared": watch.cancelled, "off": watch.off},
+        "exact_at_the_end": exact,
         "phases": phases,
     }
 

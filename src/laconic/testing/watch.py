@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,8 +24,9 @@ class Watch:
         The latest checkpoint of each agent.
     wrong : int
         How many times a replica was not what its origin had said.
-    duals : dict
-        Of a round that has ended: the dual of each agent.
+    cancelled, off : int, float
+        How many times the two shares of an edge were compared, and by how much they did not cancel at most, of their
+        size: where each end had heard all that the other had said, and both were brought to one edge round.
     """
 
     folder: Path
@@ -32,7 +34,8 @@ class Watch:
     states: dict[str, AgentState] = field(default_factory=dict)
     wrong: int = 0
     compared: int = 0
-    duals: dict[int, dict[str, Array]] = field(default_factory=dict)
+    cancelled: int = 0
+    off: float = 0.0
     _said: dict[tuple[str, str, int, int], bytes] = field(default_factory=dict)
     _seen: dict[str, tuple[int, int]] = field(default_factory=dict)
 
@@ -54,13 +57,32 @@ class Watch:
             for other, known in state.about["neighbours"].items():
                 if known["stage"] == "live":  # on an edge that is not, nothing is said, and the model moves on
                     self._said[name, other, known["tag"], known["spoken"]] = state.arrays["said"][0].tobytes()
-            self.duals.setdefault(state.about["finished"], {})[name] = state.arrays["duals"]
+            for other, known in state.about["neighbours"].items():
+                self._compare_shares(name, other, known)
         for name, state in self.states.items():
             for k, (other, known) in enumerate(state.about["neighbours"].items(), 1):
                 said = self._said.get((other, name, known["tag"], known["heard"]))
                 if said is not None and known["tag"]:
                     self.compared += 1
                     self.wrong += said != state.arrays["said"][k].tobytes()
+
+    def _compare_shares(self, name: str, other: str, mine: dict[str, Any]) -> None:
+        if other not in self.states:
+            return
+        theirs = self.states[other].about["neighbours"][name]
+        together = mine["stage"] == theirs["stage"] == "live" and mine["tag"] == theirs["tag"]
+        if together and (mine["heard"], mine["spoken"]) == (theirs["spoken"], theirs["heard"]):
+            k = max(mine["k"], theirs["k"])
+            one, two = self._share(name, other, k), self._share(other, name, k)
+            self.cancelled += 1
+            self.off = max(self.off, float(np.abs(one + two).max() / (1.0 + np.abs(one).max())))
+
+    def _share(self, name: str, other: str, k: int) -> Array:
+        """An edge's share when it has come to edge round ``k``."""
+        about, arrays = self.states[name].about["neighbours"], self.states[name].arrays
+        at = list(about).index(other)
+        share: Array = arrays["shares"][at] + (k - about[other]["k"]) * (arrays["said"][0] - arrays["said"][1 + at])
+        return share
 
     def rounds(self) -> dict[str, int]:
         """The round of each agent."""
@@ -114,21 +136,3 @@ class Watch:
         """Whether all edges between this group and the others are suspended, at both ends."""
         crossing = [stage for (a, b), stage in self.stages().items() if (a in group) != (b in group)]
         return "live" not in crossing
-
-    def imbalance(self, first: int, last: int) -> dict[str, float]:
-        """How far the duals are from adding up to nothing, in rounds of which the checkpoints of all agents were seen.
-
-        A message that is late is missing from one end's dual until it comes: such rounds are ``off``.
-        """
-        totals = [
-            total_of_duals(list(found.values()))
-            for round, found in self.duals.items()
-            if first <= round <= last and len(found) == len(self.names)
-        ]
-        return {"rounds": len(totals), "off": sum(total > 1e-10 for total in totals), "worst": max(totals, default=0.0)}
-
-
-def total_of_duals(duals: list[Array]) -> float:
-    """The largest entry of the sum of all duals, over the largest entry of any."""
-    rows = np.array(duals, dtype=np.float64)
-    return float(np.abs(rows.sum(axis=0)).max() / np.abs(rows).max())
