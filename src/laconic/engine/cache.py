@@ -45,8 +45,10 @@ SOURCES = (
     "voting",
     "wave_describing",
     "wave_kernels",
+    "wave_pairs",
     "wave_rounds",
     "wave_spectrum",
+    "wave_sums",
     "../channel/entropy",  # whose tables are part of the machine code
     "../waves/codes",  # and whose constants
 )

@@ -7,7 +7,7 @@ from typing import Any, final
 import numpy as np
 
 from laconic._validate import Array
-from laconic.engine import personal_rounds, wave_rounds
+from laconic.engine import personal_rounds
 from laconic.engine.compiled import aligned
 from laconic.engine.personal_rounds import Arms
 from laconic.engine.wave_arithmetic import CompiledArithmetic
@@ -105,16 +105,15 @@ class PersonalBlockOwn(BlockOwn):
 
     def adopt(self, spread: Array, weights: Array) -> None:
         """What a wave brought, for the arms that follow it; then each sample since."""
-        samples = None if self._mark is None else self._samples()
-        super().adopt(spread, weights)
         self.theta, self.following = weights.copy(), True
-        arms, block, n = self._arms, self._block, self._block.n_features
+        arms, n = self._arms, self._block.n_features
         more = (self.numbers.shrinkage - 1) * self.rule.ridge
         P, w = self._shrunk(spread, weights, more)
         first = 2 * self._agent + SHRUNK
         _matrix(arms.pair_spread, first, n)[:], arms.pair[first, :n] = P, w
-        if samples is not None and len(samples[1]):
-            wave_rounds.replay(arms.pair_spread, arms.pair, first, *samples, self.rule.forgetting, block.gain)
+        if self._mark is not None:
+            self._replay(arms.pair_spread, arms.pair, first)
+        super().adopt(spread, weights)
         self._personalise()
 
     def _shrunk(self, spread: Array, weights: Array, more: float) -> tuple[Array, Array]:

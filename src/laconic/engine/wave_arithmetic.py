@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, final
 
 import numpy as np
 from scipy.linalg import lapack
@@ -33,22 +34,27 @@ class Factor:
 
     def __init__(self, lower: Array) -> None:
         n = len(lower)
-        self.lower, self.columns = lower, np.ascontiguousarray(lower.T)
-        self.inverse, self.turned = (aligned(-(-n // 4) * 4, n, np.float64) for _ in range(2))
+        size = -(-n // 4) * 4
+        self.lower, self.columns = lower, lower.T.copy()
+        self.inverse, self.turned = aligned(2 * size, n, np.float64).reshape(2, size, size)
         wave_describing.invert(lower, self.inverse, self.turned)
 
 
-class Rows(tuple[Term, ...]):
-    """Terms, and the rows that they are made of: sign, step, codes."""
+@final
+class Rows(Sequence[Term]):
+    """Terms as rows of numbers, sign, step, codes; each becomes one only when somebody asks for it."""
 
-    rows: Array
+    def __init__(self, rows: Array) -> None:
+        self.rows = rows
 
-    @classmethod
-    def of(cls, rows: Array) -> Rows:
-        """The terms of such rows."""
-        made = cls(Term(sign, step, row[2:]) for (sign, step), row in zip(rows[:, :2].tolist(), rows, strict=True))
-        made.rows = rows
-        return made
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return Rows(self.rows[index])
+        row = self.rows[index]
+        return Term(int(row[0]), int(row[1]), row[2:])
 
 
 def rows_of(terms: Sequence[Term], n_features: int) -> Array:
@@ -68,7 +74,14 @@ class CompiledArithmetic(Arithmetic):
         self._factors: dict[int, Factor] = {}
         self._room: Array | None = None
         self._bits = np.empty(0, dtype=np.uint8)
-        self._raised: tuple[Array | None, Array | None, Array, float, Array] = None, None, self._bits, 0.0, self._bits
+        self._understood: tuple[Array | None, Array | None, Said | None, tuple[Array, Array]]
+        self._understood = None, None, None, (self._bits, self._bits)
+
+    def factor(self, information: Array, n: float, thick: float) -> tuple[Array, bool]:
+        """chol(n C + thick I, thick), and whether a pivot was raised."""
+        lower = np.zeros_like(information)
+        left = self._room_of(len(information))[0]
+        return lower, bool(wave_kernels.factor(information, n, thick, left, lower))
 
     def cholesky(self, matrix: Array, least: float) -> tuple[Array, bool]:
         """Lower L with L L' = ``matrix``, a pivot under ``least`` raised to it; and whether one was."""
@@ -87,13 +100,18 @@ class CompiledArithmetic(Arithmetic):
         """B + (1/n) sum sign (L k s)(L k s)'."""
         if not terms or not n > 0:
             return base
-        rows, (of, by, said, to, made) = rows_of(terms, len(base)), self._raised
-        # A child and its parent make the same, one right after the other; in a simulator, of the same arrays.
-        if of is base and by is lower and to == n and np.array_equal(said, rows):
-            return made
         made = np.empty_like(base)
-        wave_kernels.add_terms(base, self._factor(lower).columns, rows, n, made)
-        self._raised = base, lower, rows, n, made
+        wave_kernels.add_terms(base, self._factor(lower).columns, rows_of(terms, len(base)), n, made)
+        return made
+
+    def understood(self, base: Array, lower: Array, said: Said) -> tuple[Array, Array]:
+        """``raised`` by the terms of a message, and ``spread_each`` of its vectors."""
+        of, by, before, made = self._understood
+        # A child and its parent make the same, one right after the other; in a simulator, of the same arrays.
+        if of is base and by is lower and before is not None and _same(before, said):
+            return made
+        made = super().understood(base, lower, said)
+        self._understood = base, lower, said, made
         return made
 
     def back(self, lower: Array, step: int, codes: Array) -> Array:
@@ -128,7 +146,7 @@ class CompiledArithmetic(Arithmetic):
             raise ValueError(
                 "the message ends too early, holds a number beyond all bounds, or is followed by something else"
             )
-        terms = Rows.of(rows[:n_terms])
+        terms = Rows(rows[:n_terms])
         lift = int(rows[n_terms, 0]) if down and said.flag else None
         found = [(int(row[1]), row[2:]) for row in rows[n_terms : n_terms + outputs]]
         return with_vectors(said, terms, lift, found), 8 * first + end
@@ -159,7 +177,7 @@ class CompiledArithmetic(Arithmetic):
         most: int,
         moments: Array,
         sizes: Numbers,
-    ) -> tuple[tuple[Term, ...], int | Array, Array]:
+    ) -> tuple[Sequence[Term], int | Array, Array]:
         """Terms of L^-1 (S - n B) L'^-1, and step and codes of L^-1 r, or of that of each output."""
         factor, vectors = self._factor(lower), np.atleast_2d(moments)
         n_features, outputs = len(lower), len(vectors)
@@ -180,12 +198,12 @@ class CompiledArithmetic(Arithmetic):
         )
         said = rows[found : found + outputs]
         if moments.ndim == 1:
-            return Rows.of(rows[:found]), int(said[0, 1]), said[0, 2:]
-        return Rows.of(rows[:found]), said[:, 1], said[:, 2:]
+            return Rows(rows[:found]), int(said[0, 1]), said[0, 2:]
+        return Rows(rows[:found]), said[:, 1], said[:, 2:]
 
     def settled(
         self, lower: Array, information: Array, thick: float, tolerance: float, nu: float, most: int, moments: Array
-    ) -> tuple[list[Term], Array]:
+    ) -> tuple[Sequence[Term], Array]:
         """Terms of W = L^-1 (S + thick I) L'^-1 beyond I, upwards; and L'^-1 W^-1 L^-1 x."""
         factor, n_features = self._factor(lower), len(lower)
         vectors = np.atleast_2d(moments)
@@ -204,7 +222,7 @@ class CompiledArithmetic(Arithmetic):
             rows,
             solution,
         )
-        return list(Rows.of(rows[:found])), solution.reshape(moments.shape)
+        return Rows(rows[:found]), solution.reshape(moments.shape)
 
     def _room_of(self, n_features: int) -> Array:
         """Room for two matrices."""
@@ -215,11 +233,25 @@ class CompiledArithmetic(Arithmetic):
 
     def inverse(self, lower: Array) -> Array:
         """(L L')^-1, symmetric to the bit."""
-        rows = self._factor(lower).inverse[: len(lower), : len(lower)]
-        return rows.T @ rows
+        made = np.empty_like(lower)
+        wave_describing.square(self._factor(lower).inverse, made)
+        return made
+
+    def add_share(self, total: Array, n: float, information: Array) -> None:
+        """S + n U into S."""
+        wave_describing.add_share(total, n, information)
 
     def above(self, symmetric: Array, least: float) -> bool:
         """Whether all eigenvalues are larger than ``least``."""
         test = symmetric.copy()
         test.flat[:: len(test) + 1] -= least
         return bool(lapack.dpotrf(test.T, lower=1, overwrite_a=1, clean=0)[1] == 0)
+
+
+def _same(one: Said, other: Said) -> bool:
+    """Whether two messages up say the same."""
+    if one.n != other.n or len(one.terms) != len(other.terms):
+        return False
+    size = one.codes.shape[-1]
+    pairs = (rows_of(one.terms, size), rows_of(other.terms, size)), (one.step, other.step), (one.codes, other.codes)
+    return all(np.all(mine == yours) for mine, yours in pairs)

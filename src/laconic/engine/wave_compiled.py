@@ -11,12 +11,13 @@ from typing import Any, final
 import numpy as np
 
 from laconic._validate import Array
-from laconic.engine import endings, steps, wave_rounds
+from laconic.engine import endings, steps, wave_rounds, wave_sums
 from laconic.engine.chunk import Chunk
 from laconic.engine.compiled import aligned, map_features
 from laconic.engine.wave_arithmetic import CompiledArithmetic
 from laconic.engine.waving import Waving
 from laconic.waves import Common, Node, Own, Rule, records
+from laconic.waves.own import Seen
 from laconic.waves.rule import Numbers
 
 _SCALED_ROWS = 32
@@ -69,7 +70,7 @@ class BlockOwn(Own):
     def _add(self) -> None:
         block = self._block
         if self._added < block.now:
-            wave_rounds.add_samples(
+            wave_sums.add_samples(
                 self._information,
                 self._moments,
                 self._numbers,
@@ -122,6 +123,17 @@ class BlockOwn(Own):
         self._add()
         return float(self._numbers[0])
 
+    def look_back(self, theta: Array, step: Array, direction: Array) -> Seen:
+        """What the data say of a model, of its last step d, and of a direction u."""
+        self._add()
+        n, outputs = self._block.n_features, self._block.outputs
+        residual, seen = np.empty((outputs, n)), np.empty((outputs, 4))
+        rows = (array.reshape(outputs, n) for array in (theta, step, direction))
+        wave_sums.look_back(self._information, self._moments, self._numbers, *rows, residual, seen)
+        if outputs == 1:
+            return Seen(residual[0], *seen[0].tolist())
+        return Seen(residual, *seen.T.copy())
+
     def mark(self) -> None:
         """Samples from here on are "since"."""
         self._mark, self._before = self._block.now, []
@@ -136,13 +148,20 @@ class BlockOwn(Own):
         """P and w of a wave, then each sample since."""
         self._place(spread, weights)
         if self._mark is not None:
-            phi, squares = self._samples()
-            block = self._block
-            if len(squares):
-                wave_rounds.replay(
-                    block.spread, block.weights, self._agent, phi, squares, self.rule.forgetting, block.gain
-                )
+            self._replay(self._block.spread, self._block.weights, self._agent)
         self._mark, self._before = None, []
+
+    def _replay(self, spread: Array, models: Array, index: int) -> None:
+        """Let one of several models, and its matrix, learn the samples since."""
+        block, own = self._block, self._agent
+        phi, squares = block.phi, block.squares
+        first, by, stop = (self._mark or 0) * block.n_agents + own, block.n_agents, block.now * block.n_agents
+        if self._before:
+            phi, squares = self._samples()
+            first, by, stop = 0, 1, len(squares)
+        if first < stop:
+            forgetting = self.rule.forgetting
+            wave_rounds.replay(spread, models, index, phi, first, by, stop, squares, forgetting, block.gain)
 
     def replace(self, spread: Array, weights: Array) -> None:
         """P and w that hold all samples so far."""

@@ -17,21 +17,11 @@ from laconic.engine.cache import entry
 from laconic.engine.rows import add_row, dot_row
 from laconic.engine.vectors import jit, load, splat, store, vector_fma
 from laconic.engine.wave_kernels import on_grid
-from laconic.engine.wave_spectrum import (
-    TURNS,
-    count_below,
-    diagonalise,
-    find_values,
-    find_vector,
-    reduce_matrix,
-    reflect,
-    turn_back,
-    turn_on,
-)
+from laconic.engine.wave_pairs import LANES, find_pairs, reflect_columns, solve_tridiagonal
+from laconic.engine.wave_spectrum import TURNS, count_below, diagonalise, reduce_matrix, reflect, turn_back, turn_on
 from laconic.waves.codes import LARGEST
 
 _TILE = 4  # doubles of a vector
-_FEW = 8  # eigenvectors that are looked for one by one
 _LEAST = 0.5  # of the eigenvalues that the root solves with
 
 
@@ -47,6 +37,35 @@ def invert(lower, inverse, turned):
         for j in range(i + 1):
             inverse[i, j] *= scale
             turned[j, i] = inverse[i, j]
+
+
+@entry
+def square(inverse, product):
+    """K'K, symmetric to the bit."""
+    size, n, zero = inverse.shape[1], product.shape[0], splat(0.0)
+    tile = np.empty((_TILE, _TILE))
+    for i in range(0, size, _TILE):
+        for k in range(0, i + 1, _TILE):
+            a0 = a1 = a2 = a3 = zero
+            for m in range(i, size):
+                x = load(inverse, m * size + k)
+                a0, a1 = vector_fma(splat(inverse[m, i]), x, a0), vector_fma(splat(inverse[m, i + 1]), x, a1)
+                a2, a3 = vector_fma(splat(inverse[m, i + 2]), x, a2), vector_fma(splat(inverse[m, i + 3]), x, a3)
+            store(tile, 0, a0)
+            store(tile, _TILE, a1)
+            store(tile, 2 * _TILE, a2)
+            store(tile, 3 * _TILE, a3)
+            for row in range(i, min(i + _TILE, n)):
+                for column in range(k, min(k + _TILE, n)):
+                    product[row, column] = product[column, row] = tile[row - i, column - k]
+
+
+@entry
+def add_share(total, n, information):
+    """S + n U into S."""
+    for i in range(total.shape[0]):
+        for j in range(total.shape[1]):
+            total[i, j] += n * information[i, j]
 
 
 @entry
@@ -91,18 +110,41 @@ def settle(inverse, turned, information, thick, tolerance, nu, most, moments, ro
         half[i, i] += thick
     whiten(inverse, turned, half, matrix)
     diagonal, beside, lengths = np.empty(n_features), np.empty(n_features), np.empty(n_features)
-    turns, places = np.empty((TURNS * n_features * n_features, 2)), np.empty(TURNS * n_features**2, dtype=np.int64)
     reduce_matrix(matrix, n_features, diagonal, beside, lengths, half)
-    n_turns = diagonalise(diagonal, beside, n_features, turns, places)
-    found = terms_of(matrix, lengths, diagonal, turns, places, n_turns, 1.0, tolerance, nu, most, True, rows)
     turned_rows = np.zeros((outputs, size))
-    columns = np.zeros((n_features, (outputs + _TILE - 1) // _TILE * _TILE))
     for k in range(outputs):
         row = np.zeros((1, size))
         row[0, :n_features] = moments[k]
         for i in range(n_features):
             turned_rows[k, i] = dot_row(inverse, i * size, row, 0, size)
         reflect(matrix, lengths, n_features, turned_rows, k, True)
+    found = -1
+    if count_below(diagonal, beside, n_features, _LEAST) == 0:
+        found = few_terms(matrix, lengths, diagonal, beside, 1.0, tolerance, nu, most, True, rows)
+    if found >= 0:
+        for k in range(outputs):
+            solve_tridiagonal(diagonal, beside, turned_rows, k)
+    else:
+        found = settle_all(matrix, lengths, diagonal, beside, tolerance, nu, most, rows, turned_rows)
+    for k in range(outputs):
+        reflect(matrix, lengths, n_features, turned_rows, k, False)
+        for i in range(n_features):
+            solution[k, i] = 0.0
+        for i in range(n_features):
+            for j in range(i + 1):
+                solution[k, j] += turned_rows[k, i] * inverse[i, j]
+    return found
+
+
+@jit
+def settle_all(matrix, lengths, diagonal, beside, tolerance, nu, most, rows, turned_rows):
+    """The same by all eigenvalues, those under 1/2 raised to it; ``turned_rows`` are solved. Returns how many terms."""
+    n_features, outputs = len(diagonal), turned_rows.shape[0]
+    turns, places = np.empty((TURNS * n_features * n_features, 2)), np.empty(TURNS * n_features**2, dtype=np.int64)
+    n_turns = diagonalise(diagonal, beside, n_features, turns, places)
+    found = terms_of(matrix, lengths, diagonal, turns, places, n_turns, 1.0, tolerance, nu, most, True, rows)
+    columns = np.zeros((n_features, (outputs + _TILE - 1) // _TILE * _TILE))
+    for k in range(outputs):
         columns[:, k] = turned_rows[k, :n_features]
     turn_on(turns, places, n_turns, columns)
     for i in range(n_features):
@@ -111,12 +153,6 @@ def settle(inverse, turned, information, thick, tolerance, nu, most, moments, ro
     turn_back(turns, places, n_turns, columns)
     for k in range(outputs):
         turned_rows[k, :n_features] = columns[:, k]
-        reflect(matrix, lengths, n_features, turned_rows, k, False)
-        for i in range(n_features):
-            solution[k, i] = 0.0
-        for i in range(n_features):
-            for j in range(i + 1):
-                solution[k, j] += turned_rows[k, i] * inverse[i, j]
     return found
 
 
@@ -185,51 +221,44 @@ def describe(matrix, n_features, origin, tolerance, nu, most, positive, rows):
     """Terms of ``matrix``, which is used up, beyond the tolerance from ``origin`` I; returns how many there are."""
     diagonal, beside, lengths = np.empty(n_features), np.empty(n_features), np.empty(n_features)
     reduce_matrix(matrix, n_features, diagonal, beside, lengths, np.empty((1, matrix.shape[1])))
-    low = count_below(diagonal, beside, n_features, origin - tolerance) if not positive else 0
-    high = n_features - count_below(diagonal, beside, n_features, origin + tolerance)
-    if low + high == 0:
-        return 0
-    if low + high <= min(_FEW, most):
-        found = few_terms(matrix, lengths, diagonal, beside, low, high, origin, tolerance, nu, rows)
-        if found >= 0:
-            return found
+    found = few_terms(matrix, lengths, diagonal, beside, origin, tolerance, nu, most, positive, rows)
+    if found >= 0:
+        return found
     turns, places = np.empty((TURNS * n_features * n_features, 2)), np.empty(TURNS * n_features**2, dtype=np.int64)
     n_turns = diagonalise(diagonal, beside, n_features, turns, places)
     return terms_of(matrix, lengths, diagonal, turns, places, n_turns, origin, tolerance, nu, most, positive, rows)
 
 
 @jit
-def few_terms(matrix, lengths, diagonal, beside, low, high, origin, tolerance, nu, rows):
-    """Terms of the ``low`` least and the ``high`` largest eigenvalues, if they can be told apart; else -1."""
-    n_features, size = len(diagonal), matrix.shape[1]
-    squares, values = np.empty(n_features), np.zeros(n_features)
-    squares[0] = 0.0
-    largest = abs(diagonal[0])
-    for k in range(1, n_features):
-        squares[k] = beside[k - 1] * beside[k - 1]
-        largest = max(largest, abs(diagonal[k]), abs(beside[k - 1]))
-    bound = 3.0 * largest
-    if not bound < np.inf:
+def few_terms(matrix, lengths, diagonal, beside, origin, tolerance, nu, most, positive, rows):
+    """Terms by a search for the eigenvalues that count, if there are at most ``most`` and they are told apart; else -1.
+
+    What the matrix was reduced to is left as it is.
+    """
+    n_features = len(diagonal)
+    low = count_below(diagonal, beside, n_features, origin - tolerance) if not positive else 0
+    high = n_features - count_below(diagonal, beside, n_features, origin + tolerance)
+    count = low + high
+    if count == 0:
+        return 0
+    width = (count + LANES - 1) // LANES * LANES
+    values, columns = np.empty((1, width)), np.empty((n_features, width))
+    if count > most or not find_pairs(diagonal, beside, low, high, origin, tolerance, values, columns):
         return -1
-    find_values(diagonal, squares, n_features, 0, low, -bound, origin - tolerance, values)
-    find_values(diagonal, squares, n_features, n_features - high, n_features, origin + tolerance, bound, values)
-    vectors, work = np.zeros((low + high, size)), np.empty((6, size))
-    sizes = np.empty(low + high)
-    first, last = 0, n_features - 1
-    for k in range(low + high):  # the farthest first
-        up = last >= n_features - high and (first >= low or values[last] - origin >= origin - values[first])
-        x = values[last] if up else values[first]
-        last, first = (last - 1, first) if up else (last, first + 1)
-        if not find_vector(diagonal, beside, n_features, x, 1e-16 * largest, vectors, k, work):
-            return -1
-        sizes[k] = x - origin
-    return coded_terms(matrix, lengths, n_features, sizes, vectors, tolerance, nu, rows)
+    order, sizes = np.empty(count, dtype=np.int64), np.empty(count)
+    first, last = 0, low
+    for k in range(count):  # the farthest first
+        up = last < count and (first >= low or values[0, last] - origin >= origin - values[0, first])
+        order[k] = last if up else first
+        sizes[k] = values[0, order[k]] - origin
+        last, first = (last + 1, first) if up else (last, first + 1)
+    return coded_terms(matrix, lengths, sizes, order, columns, tolerance, nu, rows)
 
 
 @jit
 def terms_of(matrix, lengths, values, turns, places, n_turns, origin, tolerance, nu, most, positive, rows):
     """A row for each eigenvalue beyond the tolerance from ``origin``, the farthest first; returns how many."""
-    n_features, size = len(values), matrix.shape[1]
+    n_features = len(values)
     chosen, taken = np.empty(min(most, n_features), dtype=np.int64), np.zeros(n_features, dtype=np.bool_)
     count = 0
     while count < len(chosen):
@@ -244,30 +273,33 @@ def terms_of(matrix, lengths, values, turns, places, n_turns, origin, tolerance,
         count += 1
     if count == 0:
         return 0
-    columns = np.zeros((n_features, (count + _TILE - 1) // _TILE * _TILE))
+    columns = np.zeros((n_features, (count + LANES - 1) // LANES * LANES))
     for k in range(count):
         columns[chosen[k], k] = 1.0
     turn_back(turns, places, n_turns, columns)
-    vectors, sizes = np.zeros((count, size)), np.empty(count)
+    order, sizes = np.empty(count, dtype=np.int64), np.empty(count)
     for k in range(count):
-        vectors[k, :n_features], sizes[k] = columns[:, k], values[chosen[k]] - origin
-    return coded_terms(matrix, lengths, n_features, sizes, vectors, tolerance, nu, rows)
+        order[k], sizes[k] = k, values[chosen[k]] - origin
+    return coded_terms(matrix, lengths, sizes, order, columns, tolerance, nu, rows)
 
 
 @jit
-def coded_terms(matrix, lengths, n_features, sizes, vectors, tolerance, nu, rows):
-    """Eigenvectors of T and their eigenvalues as rows; returns how many do not round to nothing."""
-    found = 0
+def coded_terms(matrix, lengths, sizes, order, columns, tolerance, nu, rows):
+    """Eigenvectors of T, columns in an order, and their eigenvalues as rows; returns how many do not round to nothing.
+
+    The columns are used up.
+    """
+    n_features, found = columns.shape[0], 0
+    reflect_columns(matrix, lengths, n_features, columns)
     for k in range(len(sizes)):
-        x, total = sizes[k], 0.0
-        reflect(matrix, lengths, n_features, vectors, k, False)
+        x, column, total = sizes[k], order[k], 0.0
         for i in range(n_features):
-            total += vectors[k, i]
+            total += columns[i, column]
         scale = math.sqrt(abs(x)) if total >= 0.0 else -math.sqrt(abs(x))
         step = grid(nu * tolerance / math.sqrt(max(abs(x), tolerance)))
         width, some = on_grid(step), False
         for i in range(n_features):
-            code = rounded(scale * vectors[k, i] / width)
+            code = rounded(scale * columns[i, column] / width)
             rows[found, 2 + i] = code
             some |= code != 0
         if some:

@@ -61,6 +61,17 @@ def cholesky(left, least, lower):
 
 
 @entry
+def factor(information, n, thick, left, lower):
+    """``cholesky`` of n C + thick I, a pivot under thick raised to it; ``left`` is room. Returns whether one was."""
+    size = information.shape[0]
+    for i in range(size):
+        for j in range(size):
+            left[j, i] = n * information[i, j]
+        left[i, i] += thick
+    return cholesky(left, thick, lower)
+
+
+@entry
 def add_terms(base, columns, rows, n, made):
     """B + (1/n) sum sign (L k s)(L k s)' into ``made``; the columns of L as rows, a row (sign, step, codes) a term."""
     size = base.shape[0]

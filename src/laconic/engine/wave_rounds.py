@@ -1,4 +1,4 @@
-"""The compiled rounds of WaveRLS between two waves, and the sums of an agent's own data.
+"""The compiled rounds of WaveRLS between two waves.
 
 A symmetric matrix of D features is kept as D rows, padded to whole vectors, of which only the tiles on and below the
 diagonal are read and written: half the memory that passes. Tiles on the diagonal are whole, and stay symmetric to the
@@ -51,14 +51,16 @@ def gain_row(spread, at, phi, row, size, gain):
 
 
 @jit
-def lower_spread(spread, at, size, gain):
-    """P <- P - u u'."""
+def lower_spread(spread, at, size, gains, own):
+    """P <- P - u u', u a row of ``gains``."""
+    first = own * size
     for j in range(0, size, _TILE):
         row0 = at + j * size
         row1, row2, row3 = row0 + size, row0 + 2 * size, row0 + 3 * size
-        u0, u1, u2, u3 = splat(-gain[0, j]), splat(-gain[0, j + 1]), splat(-gain[0, j + 2]), splat(-gain[0, j + 3])
+        u0, u1 = splat(-gains[own, j]), splat(-gains[own, j + 1])
+        u2, u3 = splat(-gains[own, j + 2]), splat(-gains[own, j + 3])
         for k in range(0, j + 1, _TILE):
-            u = load(gain, k)
+            u = load(gains, first + k)
             store(spread, row0 + k, vector_fma(u0, u, load(spread, row0 + k)))
             store(spread, row1 + k, vector_fma(u1, u, load(spread, row1 + k)))
             store(spread, row2 + k, vector_fma(u2, u, load(spread, row2 + k)))
@@ -66,9 +68,47 @@ def lower_spread(spread, at, size, gain):
 
 
 @jit
+def lower_and_gain(spread, at, phi, row, size, gains, own, gain):
+    """``lower_spread``, then ``gain_row``, with their bits, while a tile is at hand: memory passes once."""
+    zero, phi_at, first = splat(0.0), row * size, own * size
+    for k in range(0, size, _TILE):
+        store(gain, k, zero)
+    for j in range(0, size, _TILE):
+        row0 = at + j * size
+        row1, row2, row3 = row0 + size, row0 + 2 * size, row0 + 3 * size
+        here = load(phi, phi_at + j)
+        f0, f1, f2, f3 = splat(phi[row, j]), splat(phi[row, j + 1]), splat(phi[row, j + 2]), splat(phi[row, j + 3])
+        u0, u1 = splat(-gains[own, j]), splat(-gains[own, j + 1])
+        u2, u3 = splat(-gains[own, j + 2]), splat(-gains[own, j + 3])
+        s0 = s1 = s2 = s3 = zero
+        for k in range(0, j, _TILE):
+            u, x = load(gains, first + k), load(phi, phi_at + k)
+            p0, p1 = vector_fma(u0, u, load(spread, row0 + k)), vector_fma(u1, u, load(spread, row1 + k))
+            p2, p3 = vector_fma(u2, u, load(spread, row2 + k)), vector_fma(u3, u, load(spread, row3 + k))
+            store(spread, row0 + k, p0)
+            store(spread, row1 + k, p1)
+            store(spread, row2 + k, p2)
+            store(spread, row3 + k, p3)
+            s0, s1, s2, s3 = vector_fma(p0, x, s0), vector_fma(p1, x, s1), vector_fma(p2, x, s2), vector_fma(p3, x, s3)
+            one, other = vector_fma(p1, f1, p0 * f0), vector_fma(p3, f3, p2 * f2)
+            store(gain, k, load(gain, k) + (one + other))
+        u = load(gains, first + j)
+        p0, p1 = vector_fma(u0, u, load(spread, row0 + j)), vector_fma(u1, u, load(spread, row1 + j))
+        p2, p3 = vector_fma(u2, u, load(spread, row2 + j)), vector_fma(u3, u, load(spread, row3 + j))
+        store(spread, row0 + j, p0)
+        store(spread, row1 + j, p1)
+        store(spread, row2 + j, p2)
+        store(spread, row3 + j, p3)
+        gain[0, j] += sum_of(vector_fma(p0, here, s0))
+        gain[0, j + 1] += sum_of(vector_fma(p1, here, s1))
+        gain[0, j + 2] += sum_of(vector_fma(p2, here, s2))
+        gain[0, j + 3] += sum_of(vector_fma(p3, here, s3))
+
+
+@jit
 def learn_row(spread, weights, agent, phi, row, squares, forgetting, gain):
     """P / f; then g = P phi, n = 1 + s g.phi, w + s g (z - w.phi)/n, P - s g g'/n; nothing more where s = 0."""
-    size, outputs = weights.shape[1], squares.shape[1] - 2
+    size = weights.shape[1]
     at, weight = agent * size * size, squares[row, 0]
     if forgetting < 1.0:
         raised = splat(1.0 / forgetting)
@@ -79,6 +119,14 @@ def learn_row(spread, weights, agent, phi, row, squares, forgetting, gain):
     if weight == 0.0:
         return
     gain_row(spread, at, phi, row, size, gain)
+    move_row(weights, agent, phi, row, squares, gain, gain, 0)
+    lower_spread(spread, at, size, gain, 0)
+
+
+@jit
+def move_row(weights, agent, phi, row, squares, gain, gains, own):
+    """w + s g (z - w.phi)/n; into a row of ``gains`` goes u, s g g'/n = u u'."""
+    size, outputs, weight = weights.shape[1], squares.shape[1] - 2, squares[row, 0]
     scale = weight / (1.0 + weight * dot_row(gain, 0, phi, row * size, size))
     for k in range(outputs):
         model = (agent * outputs + k) * size
@@ -86,8 +134,18 @@ def learn_row(spread, weights, agent, phi, row, squares, forgetting, gain):
         add_row(weights, model, scale * error, gain, 0, size)
     root = splat(math.sqrt(scale))
     for k in range(0, size, _TILE):
-        store(gain, k, root * load(gain, k))
-    lower_spread(spread, at, size, gain)
+        store(gains, own * size + k, root * load(gain, k))
+
+
+@jit
+def learn_later(spread, weights, agent, phi, row, squares, forgetting, gain, left):
+    """``learn_row``, but for u: it waits in a row of ``left`` for the next sample, and the one that waited is due."""
+    size = weights.shape[1]
+    if forgetting < 1.0:
+        learn_row(spread, weights, agent, phi, row, squares, forgetting, gain)
+    elif squares[row, 0] != 0.0:
+        lower_and_gain(spread, agent * size * size, phi, row, size, left, agent, gain)
+        move_row(weights, agent, phi, row, squares, gain, left, agent)
 
 
 @jit
@@ -169,6 +227,37 @@ def quiet_rounds(
     Row t N + i of ``phi`` and ``squares`` belongs to agent i in round t; ``labels`` and ``predictions`` are (T, N, K).
     ``found`` takes the three distances of every round; ``scores`` the collective ones, or None.
     """
+    size, n_agents = weights.shape[1], labels.shape[1]
+    left = np.zeros((n_agents, size))
+    ended = learn_rounds(
+        phi, labels, start, stop, loss, forgetting, weights, spread, theta, gain, largest, predictions, squares, found,
+        scores, left,
+    )  # fmt: skip
+    for i in range(n_agents):
+        lower_spread(spread, i * size * size, size, left, i)
+    return ended
+
+
+@jit
+def learn_rounds(
+    phi,
+    labels,
+    start,
+    stop,
+    loss,
+    forgetting,
+    weights,
+    spread,
+    theta,
+    gain,
+    largest,
+    predictions,
+    squares,
+    found,
+    scores,
+    left,
+):
+    """The same but for what is ``left`` to be subtracted from each P."""
     size, (_, n_agents, outputs) = weights.shape[1], labels.shape
     for t in range(start, stop):
         for i in range(n_agents):
@@ -186,7 +275,7 @@ def quiet_rounds(
         for i in range(n_agents):
             row = t * n_agents + i
             label_row(loss, predictions, labels, t, i, squares, row)
-            learn_row(spread, weights, i, phi, row, squares, forgetting, gain)
+            learn_later(spread, weights, i, phi, row, squares, forgetting, gain, left)
         if not measure_row(weights, outputs, theta, gain, found, t):
             return DIVERGED, t * n_agents
     return FINISHED, stop * n_agents
@@ -212,80 +301,7 @@ def score_round(phi, labels, t, loss, weights, scores):
 
 
 @entry
-def replay(spread, weights, agent, phi, squares, forgetting, gain):
-    """Learn samples again, in their order, from a model that a wave brought."""
-    for row in range(phi.shape[0]):
+def replay(spread, weights, agent, phi, first, step, stop, squares, forgetting, gain):
+    """Learn samples ``first``, ``first`` + ``step``, .. again, in their order, from a model that a wave brought."""
+    for row in range(first, stop, step):
         learn_row(spread, weights, agent, phi, row, squares, forgetting, gain)
-
-
-@entry
-def add_samples(information, moments, numbers, phi, first, step, stop, squares, forgetting, scaled):
-    """A, b, c, m of samples ``first``, ``first`` + ``step``, .. of ``phi``; A is whole when it returns.
-
-    ``numbers`` are m and each output's c; ``scaled`` is room for some rows. With f < 1 all that came before shrinks by
-    f each time.
-    """
-    size, outputs = information.shape[1], moments.shape[0]
-    while first < stop:
-        n = 0
-        while n < scaled.shape[0] and first < stop:
-            weight = squares[first, 0]
-            if forgetting < 1.0:
-                numbers *= forgetting
-                moments *= forgetting
-            numbers[0] += squares[first, 1]
-            for k in range(outputs):
-                target = squares[first, 2 + k]
-                numbers[1 + k] += weight * target * target
-                add_row(moments, k * size, weight * target, phi, first * size, size)
-            root = splat(math.sqrt(weight))
-            for k in range(0, size, _TILE):
-                store(scaled, n * size + k, root * load(phi, first * size + k))
-            n += 1
-            first += step
-        add_products(information, scaled, n, forgetting)
-    for j in range(size):
-        for k in range(j // _TILE * _TILE + _TILE, size):
-            information[j, k] = information[k, j]
-
-
-@jit
-def add_products(information, rows, n, forgetting):
-    """A <- f A + x x' for each of n rows x, in their order."""
-    size = information.shape[1]
-    shrink = splat(forgetting)
-    for j in range(0, size, _TILE):
-        k = 0
-        while (
-            k <= j
-        ):  # two tiles at a time; of the last, which may lie beyond the diagonal, the second is a first again
-            at0, wide = j * size + k, _TILE if k < j else 0
-            at1, at2, at3 = at0 + size, at0 + 2 * size, at0 + 3 * size
-            a0, a1 = load(information, at0), load(information, at1)
-            a2, a3 = load(information, at2), load(information, at3)
-            b0, b1 = load(information, at0 + wide), load(information, at1 + wide)
-            b2, b3 = load(information, at2 + wide), load(information, at3 + wide)
-            for row in range(n):
-                x, y = load(rows, row * size + k), load(rows, row * size + k + wide)
-                if forgetting < 1.0:
-                    a0, a1, a2, a3 = shrink * a0, shrink * a1, shrink * a2, shrink * a3
-                    b0, b1, b2, b3 = shrink * b0, shrink * b1, shrink * b2, shrink * b3
-                f0, f1, f2, f3 = (
-                    splat(rows[row, j]),
-                    splat(rows[row, j + 1]),
-                    splat(rows[row, j + 2]),
-                    splat(rows[row, j + 3]),
-                )
-                a0, b0 = vector_fma(f0, x, a0), vector_fma(f0, y, b0)
-                a1, b1 = vector_fma(f1, x, a1), vector_fma(f1, y, b1)
-                a2, b2 = vector_fma(f2, x, a2), vector_fma(f2, y, b2)
-                a3, b3 = vector_fma(f3, x, a3), vector_fma(f3, y, b3)
-            store(information, at0, a0)
-            store(information, at1, a1)
-            store(information, at2, a2)
-            store(information, at3, a3)
-            store(information, at0 + wide, b0)
-            store(information, at1 + wide, b1)
-            store(information, at2 + wide, b2)
-            store(information, at3 + wide, b3)
-            k += 2 * _TILE

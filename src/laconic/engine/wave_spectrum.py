@@ -2,8 +2,8 @@
 
 Householder's reflections make the matrix tridiagonal, and QL with implicit shifts makes that diagonal. The rotations of
 QL are kept, not multiplied out: an eigenvector is a unit vector turned back by all of them, and whoever wants three
-eigenvectors turns three back. Where only a few are wanted, bisection and inverse iteration find them sooner. Only a
-sender computes this, so sums may run in any order.
+eigenvectors turns three back. Where few are wanted, ``wave_pairs`` finds them sooner. Only a sender computes this, so
+sums may run in any order.
 
 Matrices are padded to whole vectors; of a matrix only tiles on and below the diagonal are read, those on it whole.
 """
@@ -17,7 +17,6 @@ from laconic.engine.vectors import jit, load, splat, store, sum_of, vector_fma
 
 _TILE = 4  # doubles of a vector
 _LONGEST = 60  # shifts for one eigenvalue
-_HALVINGS = 52
 TURNS = 3  # rotations that are kept, times the square of the features: one is usual
 
 
@@ -117,90 +116,6 @@ def count_below(diagonal, beside, n, x):
             q = 1e-300
         count += q < 0.0
     return count
-
-
-@jit
-def find_values(diagonal, squares, n, first, last, low, high, values):
-    """Eigenvalues ``first`` to ``last`` - 1 of a tridiagonal matrix, from the least on, by bisection, four at once.
-
-    ``squares``[k] is that of the entry next to k - 1 and k, and ``squares``[0] is 0. All lie between ``low`` and
-    ``high``.
-    """
-    for group in range(first, last, 4):
-        g0, g1, g2, g3 = group, min(group + 1, last - 1), min(group + 2, last - 1), min(group + 3, last - 1)
-        a0 = a1 = a2 = a3 = low
-        b0 = b1 = b2 = b3 = high
-        for _ in range(_HALVINGS):
-            x0, x1, x2, x3 = 0.5 * (a0 + b0), 0.5 * (a1 + b1), 0.5 * (a2 + b2), 0.5 * (a3 + b3)
-            q0 = q1 = q2 = q3 = 1.0
-            c0 = c1 = c2 = c3 = 0
-            for k in range(n):
-                d, e = diagonal[k], squares[k]
-                q0, q1, q2, q3 = d - x0 - e / q0, d - x1 - e / q1, d - x2 - e / q2, d - x3 - e / q3
-                c0 += q0 < 0.0
-                c1 += q1 < 0.0
-                c2 += q2 < 0.0
-                c3 += q3 < 0.0
-            a0, b0 = (a0, x0) if c0 > g0 else (x0, b0)
-            a1, b1 = (a1, x1) if c1 > g1 else (x1, b1)
-            a2, b2 = (a2, x2) if c2 > g2 else (x2, b2)
-            a3, b3 = (a3, x3) if c3 > g3 else (x3, b3)
-        values[g3], values[g2] = 0.5 * (a3 + b3), 0.5 * (a2 + b2)
-        values[g1], values[g0] = 0.5 * (a1 + b1), 0.5 * (a0 + b0)
-
-
-@jit
-def find_vector(diagonal, beside, n, x, least, rows, row, work):
-    """The eigenvector of eigenvalue x into a row, by inverse iteration, orthogonal to the rows before it.
-
-    ``least`` takes the place of a pivot that vanishes; ``work`` is room for six rows. Returns whether it was found.
-    """
-    size = rows.shape[1]
-    p, r = diagonal[0] - x, beside[0]
-    for k in range(n - 1):  # T - x I = (rows exchanged) L U, U with two entries beside its diagonal
-        under = beside[k]
-        after, ahead = diagonal[k + 1] - x, beside[k + 1] if k + 2 < n else 0.0
-        if abs(p) >= abs(under):
-            if abs(p) < least:
-                p = least
-            share = under / p
-            work[0, k], work[1, k], work[2, k], work[3, k], work[4, k] = p, r, 0.0, share, 0.0
-            p, r = after - share * r, ahead
-        else:
-            share = p / under
-            work[0, k], work[1, k], work[2, k], work[3, k], work[4, k] = under, after, ahead, share, 1.0
-            p, r = r - share * after, -share * ahead
-    if abs(p) < least:
-        p = least
-    work[0, n - 1], work[1, n - 1], work[2, n - 1] = p, 0.0, 0.0
-    for k in range(n):
-        work[5, k] = 1.0 if k % 3 else 0.7
-    for turn in range(3):
-        if turn > 0:
-            for k in range(n - 1):
-                if work[4, k] > 0.0:
-                    work[5, k], work[5, k + 1] = work[5, k + 1], work[5, k]
-                work[5, k + 1] -= work[3, k] * work[5, k]
-        second = third = 0.0
-        for k in range(n - 1, -1, -1):
-            second, third = (work[5, k] - work[1, k] * second - work[2, k] * third) / work[0, k], second
-            work[5, k] = second
-        largest = 0.0
-        for k in range(n):
-            largest = max(largest, abs(work[5, k]))
-        for k in range(n):
-            rows[row, k] = work[5, k] / largest
-        before = math.sqrt(dot_row(rows, row * size, rows, row * size, size))
-        for other in range(row):
-            share = dot_row(rows, row * size, rows, other * size, size)
-            add_row(rows, row * size, -share, rows, other * size, size)
-        length = math.sqrt(dot_row(rows, row * size, rows, row * size, size))
-        if not length > 1e-3 * before:  # one of several that are equal to the last digits
-            return False
-        for k in range(n):
-            rows[row, k] /= length
-            work[5, k] = rows[row, k]
-    return True
 
 
 @jit

@@ -25,6 +25,10 @@ class Arithmetic:
         total.flat[:: len(total) + 1] += thick
         return total
 
+    def factor(self, information: Array, n: float, thick: float) -> tuple[Array, bool]:
+        """chol(n C + thick I, thick), and whether a pivot was raised."""
+        return self.cholesky(self.thickened(information, n, thick), thick)
+
     def cholesky(self, matrix: Array, least: float) -> tuple[Array, bool]:
         """Lower L with L L' = ``matrix``, a pivot under ``least`` raised to it; and whether one was.
 
@@ -55,6 +59,10 @@ class Arithmetic:
             column = self.spread(lower, term.step, term.codes)
             total += term.sign * (column[:, None] * column[None, :])
         return base + total / n
+
+    def understood(self, base: Array, lower: Array, said: Said) -> tuple[Array, Array]:
+        """``raised`` by the terms of a message, and ``spread_each`` of its vectors."""
+        return self.raised(base, lower, said.terms, said.n), self.spread_each(lower, said.step, said.codes)
 
     def spread_each(self, lower: Array, step: int | Array, codes: Array) -> Array:
         """``spread`` of a vector, or of the vector of each output."""
@@ -89,6 +97,10 @@ class Arithmetic:
 
     # What a sender alone decides: any method is right. ------------------------------------------------------------
 
+    def add_share(self, total: Array, n: float, information: Array) -> None:
+        """S + n U into S."""
+        total += n * information
+
     def whitened(self, lower: Array, symmetric: Array) -> Array:
         """L^-1 X L'^-1."""
         half = np.linalg.solve(lower, symmetric)
@@ -110,7 +122,7 @@ class Arithmetic:
         most: int,
         moments: Array,
         sizes: Numbers,
-    ) -> tuple[tuple[Term, ...], int | Array, Array]:
+    ) -> tuple[Sequence[Term], int | Array, Array]:
         """Terms of L^-1 (S - n B) L'^-1, and step and codes of L^-1 r, or of that of each output."""
         terms: list[Term] = []
         if n > 0:
@@ -119,7 +131,7 @@ class Arithmetic:
 
     def settled(
         self, lower: Array, information: Array, thick: float, tolerance: float, nu: float, most: int, moments: Array
-    ) -> tuple[list[Term], Array]:
+    ) -> tuple[Sequence[Term], Array]:
         """Terms of W = L^-1 (S + thick I) L'^-1 beyond I, upwards; and L'^-1 W^-1 L^-1 x, of a vector or of each row.
 
         W is solved with its eigenvalues at least 1/2.

@@ -52,7 +52,7 @@ class Common:
         self.rule, self.arithmetic = rule, arithmetic
         self.information, self.theta, self.step, self.energy, self.thin = information, theta, step, energy, thin
         self._whiteners: dict[float, tuple[Array, bool]] = {}
-        self._inverses: dict[float, Array] = {}
+        self._inverses: dict[float, tuple[Array, Array]] = {}
         self._following: dict[bytes, Following] = {}
 
     @classmethod
@@ -75,15 +75,14 @@ class Common:
     def whitener(self, n: float) -> tuple[Array, bool]:
         """chol(n C + thick(n) I, thick(n)), and whether a pivot was raised."""
         if n not in self._whiteners:
-            thick = self.thick(n)
-            thickened = self.arithmetic.thickened(self.information, n, thick)
-            self._whiteners[n] = self.arithmetic.cholesky(thickened, thick)
+            self._whiteners[n] = self.arithmetic.factor(self.information, n, self.thick(n))
         return self._whiteners[n]
 
-    def inverse(self, n: float) -> Array:
-        """(L L')^-1 of that factor: what an agent adopts as its P."""
+    def inverse(self, n: float) -> tuple[Array, Array]:
+        """P = (L L')^-1 of that factor, which an agent adopts; and P theta."""
         if n not in self._inverses:
-            self._inverses[n] = self.arithmetic.inverse(self.whitener(n)[0])
+            P = self.arithmetic.inverse(self.whitener(n)[0])
+            self._inverses[n] = P, self.theta @ P
         return self._inverses[n]
 
     def revised(self, n: float, terms: Sequence[Term], lift: int | None, raised: Array | None = None) -> Common:
@@ -104,7 +103,7 @@ class Common:
         change = self.arithmetic.back_each(self.whitener(n)[0], step, codes)
         energy = self.arithmetic.square(step, codes) / n if n > 0 else 0.0 * self.energy
         made = Common(self.rule, self.arithmetic, self.information, self.theta + change, change, energy, self.thin)
-        made._whiteners, made._inverses = self._whiteners, self._inverses
+        made._whiteners = self._whiteners
         return made
 
     def after(self, data: bytes) -> Following:

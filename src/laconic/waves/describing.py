@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -43,19 +44,19 @@ def lift_low(
     arithmetic: Arithmetic,
     information: Array,
     lower: Array,
-    terms: list[Term],
+    terms: Sequence[Term],
     n: float,
     low: float,
     kappa: float,
     nu: float,
-) -> tuple[list[Term], int | None, Array]:
+) -> tuple[Sequence[Term], int | None, Array]:
     """More terms, and a lift if they do not do, so that C + terms/n has no eigenvalue under ``low`` < 0; and that.
 
     While it has l < low, eigenvector u: one more term, z = L^-1 u sqrt(-n l). The lift is the byte of 2^(1/4) grid(what
     is missing), to be added to the diagonal.
     """
     raised = arithmetic.raised(information, lower, terms, n)
-    found = list(terms)
+    found = terms
     for _ in range(len(lower)):
         if arithmetic.above(raised, low):
             return found, None, raised
@@ -65,7 +66,7 @@ def lift_low(
         term = term_of(1, upright(arithmetic.forward(lower, vector)) * math.sqrt(-n * value), kappa, nu)
         if not term.codes.any():
             break
-        found.append(term)
+        found = [*found, term]
         raised = arithmetic.raised(information, lower, found, n)
     value, _ = arithmetic.least(raised)
     return found, (min(255, grid(low - value) + 1) if value < low else None), raised

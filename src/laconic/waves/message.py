@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -51,7 +51,7 @@ class Said(NamedTuple):
     n: float
     q: Numbers
     v: Numbers
-    terms: tuple[Term, ...]
+    terms: Sequence[Term]
     step: int | Array
     codes: Array
     lift: int | None = None
@@ -82,24 +82,29 @@ def on_grid(step: int) -> float:
     return math.ldexp(FOURTHS[step & 3], (step >> 2) - 32)
 
 
-def bfloat16(value: float) -> int:
-    """The upper half of the float32 of a number, rounded to the nearest, to the even one of two."""
-    near = min(_LARGEST, max(-_LARGEST, value)) if value == value else math.copysign(_LARGEST, value)
-    bits = int.from_bytes(struct.pack(">f", near), "big")
-    size = bits & 0x7FFFFFFF
-    return bits >> 31 << 15 | min(0x7F7F, size + 0x7FFF + (size >> 16 & 1) >> 16)
+def bfloat16(values: Sequence[float]) -> list[int]:
+    """The upper halves of the float32 of numbers, rounded to the nearest, to the even one of two.
+
+    >>> bfloat16([1.0, -2.5, 1e300])
+    [16256, 49184, 32639]
+    """
+    near = [min(_LARGEST, max(-_LARGEST, x)) if x == x else math.copysign(_LARGEST, x) for x in values]
+    whole = struct.unpack(f">{len(near)}I", struct.pack(f">{len(near)}f", *near))
+    sizes = [bits & 0x7FFFFFFF for bits in whole]
+    halves = [min(0x7F7F, size + 0x7FFF + (size >> 16 & 1) >> 16) for size in sizes]
+    return [bits >> 31 << 15 | half for bits, half in zip(whole, halves, strict=True)]
 
 
-def from_bfloat16(bits: int) -> float:
-    """The number that 16 bits stand for."""
-    return float(struct.unpack(">f", bits.to_bytes(2, "big") + b"\0\0")[0])
+def from_bfloat16(halves: Sequence[int]) -> tuple[float, ...]:
+    """The numbers that 16 bits each stand for."""
+    return struct.unpack(f">{len(halves)}f", struct.pack(f">{len(halves)}I", *(half << 16 for half in halves)))
 
 
 def briefly(parts: Sequence[Numbers]) -> tuple[Numbers, ...]:
     """What is left of numbers that travel as bfloat16, or of arrays of them."""
     if np.ndim(parts[0]) == 0:
-        return tuple(from_bfloat16(bfloat16(float(part))) for part in parts)
-    return tuple(np.array([from_bfloat16(bfloat16(x)) for x in np.asarray(part).tolist()]) for part in parts)
+        return from_bfloat16(bfloat16([float(part) for part in parts]))
+    return tuple(np.array(from_bfloat16(bfloat16(np.asarray(part).tolist()))) for part in parts)
 
 
 def numbered(wave: int) -> int:
@@ -118,9 +123,11 @@ def header(said: Said) -> bytes:
     """What comes before the terms, in whole bytes."""
     first = struct.pack(">Hf", said.wave << 1 | said.flag, min(said.n, _LARGEST))
     if said.thin is not None:
-        return first + struct.pack(">H", bfloat16(said.thin))
-    numbers = np.array([said.q, said.v, said.pull, said.sway], dtype=np.float64).T.ravel().tolist()
-    return first + struct.pack(f">{len(numbers)}H", *map(bfloat16, numbers))
+        return first + struct.pack(">H", *bfloat16([said.thin]))
+    numbers: Sequence[Any] = said.q, said.v, said.pull, said.sway
+    if said.codes.ndim > 1:
+        numbers = np.array(numbers, dtype=np.float64).T.ravel().tolist()
+    return first + struct.pack(f">{len(numbers)}H", *bfloat16(numbers))
 
 
 def header_bytes(down: bool, outputs: int) -> int:
@@ -134,7 +141,7 @@ def from_header(data: bytes, down: bool, outputs: int) -> Said:
     if len(data) < length:
         raise ValueError("the message ends too early")
     wave, n = struct.unpack(">Hf", data[:6])
-    numbers = [from_bfloat16(bits) for bits in struct.unpack(f">{length // 2 - 3}H", data[6:length])]
+    numbers = from_bfloat16(struct.unpack(f">{length // 2 - 3}H", data[6:length]))
     said = Said(wave >> 1, bool(wave & 1), n, 0.0, 0.0, (), 0, _NO_CODES)
     sizes = [n, *numbers] if down else [n, *numbers[::4], *numbers[1::4], *numbers[3::4]]
     if not all(map(math.isfinite, [n, *numbers])) or min(sizes) < 0:
@@ -194,9 +201,9 @@ def with_vectors(said: Said, terms: Sequence[Term], lift: int | None, found: Seq
     step, codes = found[0]
     if len(found) > 1:
         return said._replace(
-            terms=tuple(terms),
+            terms=terms,
             lift=lift,
             step=np.array([step for step, _ in found]),
             codes=np.array([codes for _, codes in found]),
         )
-    return said._replace(terms=tuple(terms), lift=lift, step=step, codes=codes)
+    return said._replace(terms=terms, lift=lift, step=step, codes=codes)

@@ -14,7 +14,7 @@ import numpy as np
 from laconic._validate import Array
 from laconic.waves.common import Common, Following
 from laconic.waves.describing import describe_change, lift_low
-from laconic.waves.message import SWEEP, Said, briefly, numbered, wave_of
+from laconic.waves.message import SWEEP, Said, Term, briefly, numbered, wave_of
 from laconic.waves.own import Own
 from laconic.waves.rule import SWEEP_HEIGHT, Numbers, Rule
 from laconic.waves.terms import quantized_each
@@ -219,8 +219,7 @@ class Node:
         """U_i = B + (1/n) sum sign (L k s)(L k s)', n_i = n; R_i = L k s. B = U_i, or C the first time."""
         base = self.common.information if link is None else link.information
         lower, _ = self.common.whitener(self.carried if carried is None else carried)
-        information = self.arithmetic.raised(base, lower, said.terms, said.n)
-        moments = self.arithmetic.spread_each(lower, said.step, said.codes)
+        information, moments = self.arithmetic.understood(base, lower, said)
         number = 0 if link is None else link.number
         return Link(information, said.n, number + 1), Told(moments, said.q, said.v, said.pull, said.sway)
 
@@ -229,8 +228,7 @@ class Node:
             return False
         lower, _ = self.common.whitener(self.carried)
         nothing = np.zeros((self.n_features, self.n_features))
-        mean = self.arithmetic.raised(nothing, lower, said.terms, said.n)
-        moments = self.arithmetic.spread_each(lower, said.step, said.codes)
+        mean, moments = self.arithmetic.understood(nothing, lower, said)
         self.above = Above(said.n, said.n * mean, moments, said.q)
         self._fuse()
         return True
@@ -239,7 +237,7 @@ class Node:
 
     def tick(self, t: int) -> list[Message]:
         """What is to be said when ``t`` rounds are over."""
-        if self.place.n_agents == 1:
+        if self.place.parent is None and not self.place.children:
             return []
         said = []
         if self.relay is not None:
@@ -262,32 +260,27 @@ class Node:
 
     def gather(self) -> Sum:
         """Step 1 of *Up*: own data, and of the children all for n and S, those heard in this wave for the rest."""
-        own, theta, d = self.own, self.common.theta, self.common.step
-        A, b = own.information, own.moments
-        n, S = own.count, A.copy()
+        own, common, probe = self.own, self.common, self.probe
+        n, S = own.count, own.information.copy()
         for child in self.place.children:
             if child in self.links:
-                n += self.links[child].n
-                S += self.links[child].n * self.links[child].information
-        at_theta = theta @ A
-        r = b - at_theta
-        q = np.maximum(_LEAST_SQUARE, own.square - 2 * dots(b, theta) + dots(at_theta, theta))
-        v = np.maximum(0.0, dots(d @ A, d))
-        pull = sway = 0.0 * self.trust
-        if self.probe is not None:  # sum e u.phi and sum (u.phi)^2 over own samples since the adoption, e their errors
-            pull, sway = self._along(self.probe.direction)
-            pull, sway = pull - self.probe.pull, np.maximum(0.0, sway - self.probe.sway)
+                link = self.links[child]
+                n += link.n
+                self.arithmetic.add_share(S, link.n, link.information)
+        direction = common.theta if probe is None else probe.direction
+        r, q, v, pull, sway = own.look_back(common.theta, common.step, direction)
+        q, v = np.maximum(_LEAST_SQUARE, q), np.maximum(0.0, v)
+        if probe is not None:  # sum e u.phi and sum (u.phi)^2 over own samples since the adoption, e their errors
+            sway = np.maximum(0.0, sway - probe.sway)
+            pull = self.rule.modest(pull - probe.pull, sway, q)
+        else:
+            pull = sway = 0.0 * self.trust
         for child in self.place.children:
             if child in self.heard:
                 told = self.heard[child]
                 r = r + told.moments
                 q, v, pull, sway = q + told.square, v + told.bend, pull + told.pull, sway + told.sway
         return Sum(float(np.float32(n)), S, r, q, v, pull, sway)
-
-    def _along(self, direction: Array) -> tuple[Numbers, Numbers]:
-        """u.(b - A theta) and u'A u."""
-        turned = direction @ self.own.information
-        return dots(direction, self.own.moments) - dots(turned, self.common.theta), dots(turned, direction)
 
     def _up(self) -> Message:
         """Steps 1 to 3 of *Up*."""
@@ -348,6 +341,7 @@ class Node:
         # 1. The change from n C + thick I to S + thick I, whitened by the former.
         lower, raised = common.whitener(n)
         residual = total.moments - common.thin * rule.ridge * common.theta
+        terms: Sequence[Term]
         if raised or rule.kappa < 0.5:
             known = arithmetic.whitened(lower, arithmetic.thickened(common.information, n, thick))
             wanted = arithmetic.whitened(lower, S + thick * np.eye(self.n_features))
@@ -365,7 +359,7 @@ class Node:
         trust = np.where(expected > 0, np.maximum(np.maximum(1.0, self.trust / 2), curvature), self.trust)[()]
         vector = np.divide((change @ revised.whitener(n)[0]).T, trust).T
         step, codes = quantized_each(vector, rule.delta * _root_mean(total))
-        said = Said(numbered(self.wave), lift is not None, n, 0.0, 0.0, tuple(terms), step, codes, lift)
+        said = Said(numbered(self.wave), lift is not None, n, 0.0, 0.0, terms, step, codes, lift)
         said = said._replace(thin=common.thin)
         data, bits = arithmetic.encode(said)
         return Decision(data, Following(said, bits, revised.moved(n, step, codes)), trust, asked)
@@ -392,11 +386,12 @@ class Node:
 
     def _adopt(self, n: float) -> None:
         """*Adopt*: P = (L L')^-1, w = theta, then RLS with each sample since the snapshot. Those to come are fresh."""
-        common, P = self.common, self.common.inverse(n)
+        common = self.common
+        P, direction = common.inverse(n)
         self.own.adopt(P, common.theta)
         if self.rule.forgetting == 1:
-            direction = common.theta @ P
-            self.probe = Probe(direction, *self._along(direction))
+            seen = self.own.look_back(common.theta, common.step, direction)
+            self.probe = Probe(direction, seen.pull, seen.sway)
 
     def _fuse(self) -> None:
         """*Fuse*: until the first adoption, what has come is learned at once, if it makes a sound matrix."""
@@ -416,12 +411,6 @@ class Node:
             P = np.linalg.inv(H)
             P = 0.5 * (P + P.T)
             own.replace(P, r @ P)
-
-
-def dots(one: Array, other: Array) -> Numbers:
-    """Inner product of two vectors, or of those of each output."""
-    product: Numbers = one @ other if one.ndim == 1 else np.einsum("kd,kd->k", one, other)
-    return product
 
 
 def _even(link: Link | None) -> bool:

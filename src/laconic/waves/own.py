@@ -8,6 +8,8 @@ loss's, and a sample of which one label is missing is not learned from.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from laconic._validate import Array
@@ -44,6 +46,16 @@ def recursive_step(spread: Array, weights: Array, phi: Array, weight: float, tar
     scale = weight / (1.0 + weight * float(gain @ phi))
     error = target - weights @ phi
     return spread - scale * (gain[:, None] * gain[None, :]), weights + np.multiply.outer(scale * error, gain)
+
+
+class Seen(NamedTuple):
+    """What own data say of a model theta: r = b - A theta, q = c - 2 b.theta + theta'A theta, d'A d, u.r, u'A u."""
+
+    moments: Array
+    square: Numbers
+    bend: Numbers
+    pull: Numbers
+    sway: Numbers
 
 
 class Own:
@@ -106,6 +118,13 @@ class Own:
             self._since.append((phi, weight, target))
         return prediction
 
+    def look_back(self, theta: Array, step: Array, direction: Array) -> Seen:
+        """What the data say of a model, of its last step d, and of a direction u."""
+        at_theta, turned = theta @ self.information, direction @ self.information
+        r = self.moments - at_theta
+        q = self.square - 2 * dots(self.moments, theta) + dots(at_theta, theta)
+        return Seen(r, q, dots(step @ self.information, step), dots(direction, r), dots(turned, direction))
+
     def mark(self) -> None:
         """Samples from here on are "since": a wave has taken the others with it."""
         self._since = []
@@ -152,6 +171,12 @@ class Own:
         one = self.rule.outputs == 1
         since = [(row[:n].copy(), float(row[n]), float(row[n + 1]) if one else row[n + 1 :].copy()) for row in rows]
         self._since = None if marked < 0 else since
+
+
+def dots(one: Array, other: Array) -> Numbers:
+    """Inner product of two vectors, or of those of each output."""
+    product: Numbers = one @ other if one.ndim == 1 else np.einsum("kd,kd->k", one, other)
+    return product
 
 
 def number_of(array: Array) -> Numbers:
