@@ -69,6 +69,14 @@ def test_variants(learner):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("learner", [lc.WaveRLS(), lc.Personal()], ids=["waves", "personal"])
+def test_what_is_predicted_beforehand_has_the_bits_of_learning(learner):
+    agent, (X, y) = lc.Agent("a", [], FEATURES, learner, n_agents=1), stream(1, 40)
+    for x, label in zip(X[:, 0], y[:, 0], strict=True):
+        before = agent.predict(x)
+        assert before == agent.predict(x) == agent.learn(x, label).prediction
+
+
 def test_a_sweep_before_the_first_wave():
     virtual, trace = run(lc.Network.ring(20), n_rounds=45)
     assert trace.waves["depth"][0] == 10

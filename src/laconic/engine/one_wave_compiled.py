@@ -30,7 +30,7 @@ class CompiledWaver(OneWaver):
         self.own = self._rounds = self._make_own(learner)
         self._found, self._predictions = np.empty((1, 3)), np.empty((1, 1, rule.outputs))
         self._labels, self._largest = np.empty((1, 1, rule.outputs)), np.zeros(1)
-        self._inputs = np.empty((1, features.n_inputs))
+        self._inputs, self._scores = np.empty((1, features.n_inputs)), np.empty((2, 0, 1))
         self._frequencies = padded(features.frequencies.T, np.float64)
         self._phases = aligned(1, features.n_frequencies, np.float64)
         self._scale, self._front = features.n_frequencies**-0.5, make_front(features, 1, np.float64)
@@ -48,6 +48,23 @@ class CompiledWaver(OneWaver):
         self._block.phi, self._block.squares = phi, np.empty((1, 2 + self._block.outputs))
         return True
 
+    @property
+    def _models(self) -> Array:
+        """The models that predict, a padded row for each output."""
+        return self._block.weights
+
+    def predict(self) -> Numbers:
+        """What ``learn`` would predict, to the bit; NaN if the sample is not finite."""
+        if not self._map():
+            return np.nan
+        wave_rounds.predict(self._block.phi, self._models, self._predictions)
+        return self._predicted()
+
+    def _predicted(self) -> Numbers:
+        """The prediction in working precision: a number, or an array where there are several outputs."""
+        prediction = self._predictions[0, 0].astype(self.dtype).astype(np.float64)
+        return float(prediction[0]) if self._block.outputs == 1 else prediction
+
     def learn(self, label: Numbers) -> tuple[int, Numbers]:
         """Predict, then learn."""
         if not self._map():
@@ -56,13 +73,12 @@ class CompiledWaver(OneWaver):
         self._labels[:] = self.dtype.type(label) if block.outputs == 1 else np.asarray(label, self.dtype)
         self._largest[0] = self.largest
         status = self._quiet()
-        prediction = self._predictions[0, 0].astype(self.dtype).astype(np.float64)
         if status == FINISHED:
             self.largest = float(self._largest[0])
             block.now = 1
             self._rounds.finish_block()
             block.now = 0
-        return status, float(prediction[0]) if block.outputs == 1 else prediction
+        return status, self._predicted()
 
     def _quiet(self) -> int:
         """The round of the simulator's kernel: how it ended."""
@@ -82,7 +98,7 @@ class CompiledWaver(OneWaver):
             self._predictions,
             block.squares,
             self._found,
-            None,
+            self._scores,
         )
         return int(status)
 
@@ -97,10 +113,11 @@ class CompiledPersonalWaver(CompiledWaver):
         self._stack, self._shared = np.empty((1, 1, len(FIRST))), aligned(1, n, np.float64)
         return PersonalBlockOwn(rule, arithmetic, self._block, 0, self._arms, Last())  # type: ignore[arg-type]
 
-    def predict(self) -> Numbers:
+    @property
+    def _models(self) -> Array:
         """The mixture of the arms, which a wave may have moved."""
         personal_rounds.mix_arms(self._arms, self._block.weights)
-        return super().predict()
+        return self._arms.models
 
     def _quiet(self) -> int:
         block, own = self._block, self._rounds
@@ -129,7 +146,7 @@ class CompiledPersonalWaver(CompiledWaver):
             self._predictions,
             block.squares,
             self._found,
-            None,
+            self._scores,
             self._stack,
         )
         return int(status)

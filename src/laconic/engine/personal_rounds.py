@@ -151,7 +151,7 @@ def personal_rounds(
         for i in range(n_agents):
             if not math.isnan(labels[t, i, 0]):
                 largest[0] = max(largest[0], abs(labels[t, i, 0]))
-        if scores is not None:
+        if scores.size:
             for i in range(n_agents):
                 if not adopted[i]:
                     copy_row(weights, i * size, shared, i * size, size)

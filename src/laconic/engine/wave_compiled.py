@@ -321,7 +321,8 @@ class Record:
         n_rounds, n_agents, _ = shape
         self.n_agents, self._outputs = n_agents, outputs
         self.predictions, self.found = np.empty(shape), np.empty((n_rounds, 3))
-        self.scores = np.empty((2, n_rounds, n_agents)) if collective else None
+        self._collective = collective
+        self.scores = np.empty((2, n_rounds if collective else 0, n_agents))  # of one type: kernels are compiled once
         self.stack: Array | None = None
         self.spoken: dict[int, dict[str, Array]] = {}
 
@@ -341,6 +342,6 @@ class Record:
                     columns[name][t] = row[name]
         if self.stack is not None:
             columns["info.stack"] = self.stack[:finished].copy()
-        if self.scores is not None:
+        if self._collective:
             columns["collective_square"], columns["collective_loss"] = self.scores[:, :finished].copy()
         return columns

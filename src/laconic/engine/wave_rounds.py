@@ -199,6 +199,14 @@ def measure_row(weights, outputs, theta, mean, found, t):
 
 
 @entry
+def predict(phi, weights, predictions):
+    """What models of one agent, a row each, make of the first row of ``phi``, with the bits of its rounds."""
+    size = weights.shape[1]
+    for k in range(predictions.size):
+        predictions[0, 0, k] = dot_row(weights, k * size, phi, 0, size)
+
+
+@entry
 def measure(weights, outputs, theta, mean, found, t):
     """``measure_row`` for Python to call."""
     return measure_row(weights, outputs, theta, mean, found, t)
@@ -225,7 +233,7 @@ def quiet_rounds(
     """Rounds ``start`` to ``stop`` in which nobody speaks; returns how they ended and the row at which they did.
 
     Row t N + i of ``phi`` and ``squares`` belongs to agent i in round t; ``labels`` and ``predictions`` are (T, N, K).
-    ``found`` takes the three distances of every round; ``scores`` the collective ones, or None.
+    ``found`` takes the three distances of every round; ``scores`` the collective ones, unless it is empty.
     """
     size, n_agents = weights.shape[1], labels.shape[1]
     left = np.zeros((n_agents, size))
@@ -270,7 +278,7 @@ def learn_rounds(
             for k in range(outputs):
                 if not math.isnan(labels[t, i, k]):
                     largest[0] = max(largest[0], abs(labels[t, i, k]))
-        if scores is not None:
+        if scores.size:
             score_round(phi, labels, t, loss, weights, scores)
         for i in range(n_agents):
             row = t * n_agents + i
