@@ -122,8 +122,8 @@ def run(arguments: argparse.Namespace) -> int:
     source, found = sources[halved.best], done[halved.best, halved.share]
     setting = source.setting
     if len(sources) > 1:
-        arguments.bandwidth, arguments.frequencies = setting.bandwidth, source.n_frequencies
-        arguments.kernel = source.kernel
+        arguments.bandwidth, arguments.kernel = setting.bandwidth, source.kernel
+        arguments.frequencies = None if source.n_frequencies == N_FREQUENCIES else source.n_frequencies
         n_rounds = max(1, int(n_rounds * halved.share))
     best = min(found.values(), key=lambda tuning: tuning.score)
     words = _command(arguments, best, setting)

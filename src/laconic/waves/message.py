@@ -86,7 +86,7 @@ def bfloat16(values: Sequence[float]) -> list[int]:
     """The upper halves of the float32 of numbers, rounded to the nearest, to the even one of two.
 
     >>> bfloat16([1.0, -2.5, 1e300])
-    [16256, 49184, 32639]
+    [16256, 49184, 32610]
     """
     near = [min(_LARGEST, max(-_LARGEST, x)) if x == x else math.copysign(_LARGEST, x) for x in values]
     whole = struct.unpack(f">{len(near)}I", struct.pack(f">{len(near)}f", *near))
