@@ -118,7 +118,7 @@ def test_a_second_process_compiles_nothing_and_gets_the_same_bits(tmp_path):
     )
     bits, *counts = first.stdout.split()
     assert counts == ["0", "1"] and second.stdout.split() == [bits, "1", "0"]
-    assert first.stderr == "laconic: compiling, once for each installation; this takes about ten seconds.\n"
+    assert first.stderr == "laconic: compiling, once for each installation; this takes about a minute.\n"
     assert second.stderr == ""
 
 

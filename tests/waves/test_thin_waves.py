@@ -30,17 +30,8 @@ def test_when_it_changes():
     assert changed(0.5, 1.0, 10, 0.0, 0.0, 1.0) == (0.5, 1.0)
 
 
-@pytest.mark.parametrize(("wild", "changes"), [(1, False), (2, False), (3, True), (5, True)])
-def test_a_majority_has_to_ask_for_a_thinner_diagonal(wild, changes):
-    """However loudly: an agent with a wild label is one of five."""
-    rule, each, noise = Rule(), 200.0, 0.04
-    pulls = [rule.modest(1e6 if i < wild else 0.0, 1.0, each * noise) for i in range(5)]
-    thin, _ = rule.thinned(1.0, 0.0, 5 * each, float(sum(pulls)), 5.0, noise)
-    assert (thin < 1) is changes
-
-
 def test_fresh_samples_are_those_after_the_adoption(features):
-    """What a leaf says of pull and sway is the sum over its samples since, of errors of the common model, bounded."""
+    """What a leaf says of pull and sway is the sum over its samples since, of errors of the common model."""
     run = Run(Rule(), lc.Network.star(4), features)
     leaf = next(i for i, node in enumerate(run.nodes) if node.place.parent is not None)
     node, fresh, compared = run.nodes[leaf], [], 0
@@ -53,8 +44,7 @@ def test_fresh_samples_are_those_after_the_adoption(features):
                 said, _ = decode(message.data, features.n_features, down=False)
                 phi, target = (np.array(column) for column in zip(*fresh, strict=True))
                 along, error = phi @ node.probe.direction, target - phi @ node.common.theta
-                bounded = Rule().modest(along @ error, along @ along, said.q)
-                assert said.pull == pytest.approx(bounded, rel=2**-7, abs=1e-9)
+                assert said.pull == pytest.approx(along @ error, rel=2**-8, abs=1e-9)
                 assert said.sway == pytest.approx(along @ along, rel=2**-8)
                 compared += 1
         if node.adopted > adopted:
@@ -72,10 +62,9 @@ def test_it_thins_where_the_best_ridge_is_small(features):
     errors = {}
     for ridge in (0.05, 0.0005):
         centre = lc.offline.recursive_least_squares(features, X, y, centralised=True, regularization=ridge)
-        errors[ridge] = np.mean((centre - y)[100:] ** 2)
+        errors[ridge] = np.mean((centre - y) ** 2)
     assert errors[0.0005] < 0.8 * errors[0.05]
-    sums = trace.global_mse() * np.arange(1, 501)  # the first few dozens of samples cannot ask for it yet
-    assert (sums[-1] - sums[99]) / 400 < errors[0.05]
+    assert trace.global_mse()[-1] < errors[0.05]
 
 
 def test_it_does_not_where_noise_is_all_there_is(features):

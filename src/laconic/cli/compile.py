@@ -12,7 +12,7 @@ from laconic.engine.support import has_numba
 
 _ABOUT = """
 Compile all kernels, for double and single precision, and keep the machine code
-on disk. Without it a first run compiles what it needs, some ten seconds; with
+on disk. Without it a first run compiles what it needs, about a minute; with
 it no run does. Several processes share the work. What is there is not made
 again; after an update of laconic, numba or Python, and on another kind of
 processor, it is."""

@@ -50,7 +50,7 @@ def note(message: str) -> None:
 
 
 @contextmanager
-def note_of_compiling(takes: str = "about ten seconds") -> Iterator[None]:
+def note_of_compiling(takes: str = "about a minute") -> Iterator[None]:
     """Say so if something is compiled meanwhile, for it takes longer than one likes to wait without a word."""
     from laconic.engine.compiling import when_compiling
 

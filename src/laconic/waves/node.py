@@ -271,8 +271,7 @@ class Node:
         r, q, v, pull, sway = own.look_back(common.theta, common.step, direction)
         q, v = np.maximum(_LEAST_SQUARE, q), np.maximum(0.0, v)
         if probe is not None:  # sum e u.phi and sum (u.phi)^2 over own samples since the adoption, e their errors
-            sway = np.maximum(0.0, sway - probe.sway)
-            pull = self.rule.modest(pull - probe.pull, sway, q)
+            pull, sway = pull - probe.pull, np.maximum(0.0, sway - probe.sway)
         else:
             pull = sway = 0.0 * self.trust
         for child in self.place.children:

@@ -78,15 +78,6 @@ class Rule(NamedTuple):
             thin = max(THINNEST, thin / 2) if asked > 0 else min(1.0, thin * 2)
         return thin, asked
 
-    def modest(self, pull: Numbers, sway: Numbers, square: Numbers) -> Numbers:
-        """``pull`` of one agent, of at most four times the gain a sample that is worth a change; ``square`` is its q.
-
-        So more than half of the agents have to ask for one: k of N alike reach (k/N)^2 of what each may say. A wild
-        sample at one of them, which looks like many deviations, does not do; nor do the first few dozens of all.
-        """
-        limit = (4 * _WORTH * sway * square) ** 0.5
-        return np.minimum(limit, np.maximum(-limit, pull))
-
     def models(self, n_features: int) -> tuple[int, ...]:
         """The shape of a model: (D,), or (K, D) for several outputs."""
         return (n_features,) if self.outputs == 1 else (self.outputs, n_features)
