@@ -112,11 +112,18 @@ TABLES = {
 }
 
 
-def write_site(folder: Path, rounds: int, every: int = 20, loop: bool = False, learner: str = "qcodkla") -> Path:
-    """A site of ten agents on twenty edges, whose samples are replayed from files."""
-    graph = lattice()
+def write_site(
+    folder: Path,
+    rounds: int,
+    every: int = 20,
+    loop: bool = False,
+    learner: str = "qcodkla",
+    graph: dict[str, list[str]] | None = None,
+) -> Path:
+    """A site whose samples are replayed from files; without a graph, of ten agents on twenty edges."""
+    graph = graph or lattice()
     ports = dict(zip(graph, free_ports(len(graph)), strict=True))
-    X, y = streams(rounds)
+    X, y = streams(rounds, len(graph))
     lines = [
         "[site]\nname = 'bench'",
         "clock = 'lockstep'",
@@ -134,9 +141,9 @@ def write_site(folder: Path, rounds: int, every: int = 20, loop: bool = False, l
     return path
 
 
-def streams(rounds: int) -> tuple[np.ndarray, np.ndarray]:
+def streams(rounds: int, n_agents: int = 10) -> tuple[np.ndarray, np.ndarray]:
     """What the agents learn from."""
-    X = np.random.default_rng(1).uniform(size=(rounds, 10, INPUTS))
+    X = np.random.default_rng(1).uniform(size=(rounds, n_agents, INPUTS))
     return X, np.sin(3 * X[..., 0]) + X[..., 1]
 
 
