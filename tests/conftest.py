@@ -5,6 +5,7 @@ import gc
 import importlib.util
 import os
 import shutil
+import signal
 import socket
 from collections import Counter
 from pathlib import Path
@@ -21,6 +22,10 @@ from laconic.cli.specimens import compile_group
 # The same examples on every machine and in every run, however slow it is.
 settings.register_profile("fixed", derandomize=True, deadline=None, database=None, max_examples=examples(100))
 settings.load_profile("fixed")
+
+# Who is started in the background of a shell ignores Ctrl-C, and so does whoever it starts; here programs are started
+# as people start them.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 MOSQUITTO = shutil.which("mosquitto", path=os.environ["PATH"] + os.pathsep + "/usr/sbin")

@@ -145,7 +145,6 @@ def interrupt(event, details):
     if event == "open" and str(details[0]).endswith("village.txt"):
         signal.raise_signal(signal.SIGINT)
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background of a shell ignores it
 sys.addaudithook(interrupt)
 sys.exit(main(["run", "flats.csv", "--network", "village.txt"]))
 """

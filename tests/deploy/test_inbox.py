@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from laconic.deploy.running.exits import heard
+from laconic.deploy.running.exits import STOPS, heard
 from laconic.deploy.running.inbox import AT_A_TIME, MOST_BYTES, MOST_MESSAGES, Inbox
 from laconic.transport.link import Connected, Disconnected, Received
 
@@ -157,3 +157,21 @@ def test_a_real_signal_is_heard_amid_floods_from_several_threads():
             for thread in threads:
                 thread.join()
     assert after == [signal.SIGTERM]
+
+
+def test_a_signal_that_does_not_wake_the_main_thread_is_heard_by_who_waits_there():
+    """One that comes in the moment before a wait does not; here none ever does, for this thread takes none."""
+    inbox, over = Inbox(), threading.Event()
+    other = threading.Thread(target=over.wait)  # somebody must take it
+    other.start()
+    before = set(signal.pthread_sigmask(signal.SIG_BLOCK, []))
+    try:
+        with heard(inbox.put):
+            signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
+            for number in (signal.SIGINT, signal.SIGINT, signal.SIGTERM):
+                os.kill(os.getpid(), number)
+                assert inbox.take(LONG) == [number]
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        over.set()
+        other.join()
