@@ -90,6 +90,8 @@ def test_certificates(capsys, files):
         (["run", "--live", "--pace", "0"], "--pace must be"),
         (["demo", "--live", "--port", "70000"], "--port must be"),
         (["demo", "--live", "--beside", "Tom"], "must be one of"),
+        (["demo", "--live", "--port", "0", "--rounds", "40"], "--rounds must be at least 100"),
+        (["demo", "--live", "--port", "0", "--seed", "-1"], "--seed must be"),
         (["run", "flats.csv", "--learner", "odkla", "--live", "--beside", "tom"], "tom"),
     ],
 )

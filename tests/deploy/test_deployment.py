@@ -264,16 +264,6 @@ def test_prometheus_scrapes_the_agents_of_the_containers():
     assert all((DEPLOY / "monitoring" / file).exists() for file in settings["rule_files"])
 
 
-@pytest.mark.parametrize("page", ["deploy.md", "take-away.md"])
-def test_commands_of_the_pages_exist(page):
-    text = (ROOT / "docs" / page).read_text()
-    commands = re.findall(r"^\s{4,}laconic (.*)$", text, re.MULTILINE)
-    assert len(commands) >= 3
-    for command in commands:
-        words = shlex.split(command, comments=True)
-        assert callable(make_parser().parse_args(words).command), command
-
-
 def test_the_panels_of_the_dashboard_do_not_overlap():
     panels = json.loads((DEPLOY / "monitoring" / "grafana.json").read_text())["panels"]
     taken = np.zeros((200, 24), dtype=int)

@@ -62,10 +62,13 @@ def demo(arguments: argparse.Namespace) -> int:
 
 def _live(arguments: argparse.Namespace) -> AbstractContextManager[None]:
     """The landscape as it is learned by waves, beside another of those in the table."""
+    from laconic import _validate
     from laconic.demo import landscape
-    from laconic.demo.running import learners, shared_features
+    from laconic.demo.running import FEWEST, learners, shared_features
     from laconic.experiments.streams import Stream
 
+    _validate.integer("--rounds", arguments.rounds, least=FEWEST)  # before they are shown, not after
+    _validate.integer("--seed", arguments.seed, least=0)
     known = {name: learner for name, (learner, _) in learners(arguments.rounds).items()}
     beside = None
     if arguments.beside != "nobody":

@@ -126,7 +126,7 @@ def played(
         play(plays, pace=arguments.pace)
         yield
         sys.stdout.flush()
-        wait()
+        wait("All rounds are over; the page stays until Ctrl-C.")
 
 
 def side_by_side(learner: Learner, beside: Learner | None, stream: Stream) -> list[Play]:
@@ -144,9 +144,12 @@ def side_by_side(learner: Learner, beside: Learner | None, stream: Stream) -> li
     return [Play(Board(names), one, features, network, X, y, name) for one, name in zip(both, called, strict=True)]
 
 
-def wait() -> None:
-    """Until Ctrl-C, which is how one leaves a page: no error."""
+def wait(words: str = "") -> None:
+    """Until Ctrl-C, which is how one leaves a page: no error; with ``words`` for who may not know what to wait for."""
     try:
-        threading.Event().wait()
+        if words:
+            print(words, file=sys.stderr, flush=True)
+        while not threading.Event().wait(0.5):  # a signal that comes before the waiting would not end it
+            pass
     except KeyboardInterrupt:
         print(file=sys.stderr)
