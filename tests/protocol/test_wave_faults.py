@@ -8,6 +8,7 @@ from agent_kit import carry, make_team
 
 import laconic as lc
 from laconic.protocol import AgentState
+from laconic.protocol.chart import Chart
 from laconic.protocol.messages import Refusal
 from laconic.protocol.wave_parts import Begin, Down, Missed, PartCode, Snapshot, Sweep, Taken, Up
 from laconic.testing.wave_aftermath import look_at_waves
@@ -107,6 +108,23 @@ def test_on_slots_a_wave_waits_so_many_slots_for_a_silent_child_and_goes_on_with
         rounds += 1
     assert WAIT < rounds <= WAIT + 3
     assert waves_of(agents["ann"]).node.wave >= wave
+
+
+def test_a_tree_that_only_a_parent_stood_in_leaves_no_child_with_an_account_of_its_own():
+    """It has forgotten what it knew of the subtree, and says so: otherwise the next wave would come to a halt there."""
+    agents = make_team(LEARNER, FEATURES, ["ann-ben", "ben-cid"], clock="lockstep")
+    play(agents, 40)
+    waves, child = waves_of(agents["ben"]), waves_of(agents["ann"]).node
+    assert waves.node.place.parent is None and child.link is not None
+    for each in map(waves_of, agents.values()):
+        each.node.start = each.clock + 20  # no wave is due meanwhile
+    for chart in (Chart("ben", 3), waves.chart):  # alone, and with all others again
+        waves.chart._spot = chart._find_spot()
+        play(agents, 1)
+    play(agents, 1, seed=1)
+    assert child.link is None and not list(look_at_waves(agents))
+    play(agents, 30, seed=2)
+    assert child.link is not None and not list(look_at_waves(agents))
 
 
 def test_a_newcomer_is_told_what_all_know():
@@ -242,6 +260,7 @@ def test_a_root_leaves_out_sums_that_lead_where_no_model_can_be(clock):
     assert hub.edges["ann"] == hub.edges["ben"] == agents["ann"].edges["hub"] == agents["ben"].edges["hub"] == "live"
     assert not any(alert.what == "quarantined" for agent in honest for alert in agent.alerts())
     assert len({waves_of(agent).node.standing for agent in honest}) == 1
+    assert not list(look_at_waves(agents))  # nor does eve count on sums that the root has left out
     X = rng.uniform(size=(200, 2))
     errors = [np.mean((FEATURES(X) @ agent.weights - np.sin(5 * X[:, 0]) * X[:, 1]) ** 2) for agent in honest]
     assert max(errors) < 0.05

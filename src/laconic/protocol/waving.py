@@ -144,6 +144,8 @@ class Waves(Unshared):
         said = [message for message in node.tick(self.clock) if message.to]
         for message in said:
             self._send(message)
+        for child in node.left_out:
+            self._disown(child)
         return len(said), sum(message.bits for message in said)
 
     @property
@@ -171,6 +173,14 @@ class Waves(Unshared):
         for number in (spot.place.parent, *spot.place.children):
             if number not in known and self.node.wave > 1:
                 self._say(number, self.node.standing)
+        # A tree that lasted a moment may have been this agent's alone: a child still builds on what is forgotten here.
+        for child in spot.place.children if before is not None else ():
+            if child not in self.node.links:
+                self._disown(child)
+
+    def _disown(self, child: int) -> None:
+        """Tell a child that nothing is known of its subtree, so that it begins again at C."""
+        self._say(child, Taken(self.node.wave, 0))
 
     def _begin(self) -> None:
         """On slots: the root begins a wave by its clock, and the others when they hear of it."""
@@ -231,11 +241,10 @@ class Waves(Unshared):
                 case Up():
                     self._try(name, part)
                 case Taken(wave, link):
-                    if wave == node.wave and number == node.place.parent:
-                        if not link:
-                            node.say_again()
-                        else:
-                            node.taken(link)
+                    if number == node.place.parent and not link:
+                        node.say_again()
+                    elif number == node.place.parent and wave == node.wave:
+                        node.taken(link)
                 case Sweep(tree, data):
                     if number == node.place.parent and tree == self.tree:
                         node.hear_sweep(data)
