@@ -90,6 +90,43 @@ def test_a_partition_heals_though_most_neighbours_are_on_one_side(features):
     check_invariants(agents)
 
 
+@pytest.mark.parametrize("leaf", ["ann", "dan"], ids=["leads", "follows"])
+def test_who_was_led_far_away_by_its_only_neighbour_comes_back(leaf, features):
+    """When that neighbour has been set up anew: nobody would follow it there, and it would be alone for ever."""
+    agents = make_team(puppet(), features, STAR, clock="lockstep", meet=False)
+    for name in agents:
+        put_at(agents[name], (1 << 40) if name == leaf else 7)
+    settle(agents)
+    assert {agent.round for agent in agents.values()} == {7}
+    assert all(set(agent.edges.values()) == {"live"} for agent in agents.values())
+    for _ in range(3):
+        for agent in agents.values():
+            speak(agent, agent.weights + 1.0)
+        carry(agents)
+    end_round(agents)
+    check_invariants(agents)
+
+
+def test_one_neighbour_of_several_makes_nobody_go_back(features):
+    """And of two who have nobody else, the one behind follows."""
+    for edges, rounds in ((STAR, {"ann": 7}), (["ann-ben"], {"ann": 7}), (["ann-ben"], {"ben": 7})):
+        agents = make_team(puppet(), features, edges, clock="lockstep", meet=False)
+        for name in agents:
+            put_at(agents[name], rounds.get(name, 1 << 40))
+        settle(agents)
+        assert {agent.round for agent in agents.values()} == {1 << 40}
+        assert all(set(agent.edges.values()) == {"live"} for agent in agents.values())
+    hub = make_team(puppet(), features, [*STAR, "ann-eve", "ann-fay"], clock="lockstep", meet=False)
+    for name in ("ben", "cid", "dan"):
+        put_at(hub[name], 1 << 40)
+    settle(hub)
+    assert {name: agent.round > 1 << 39 for name, agent in hub.items() if name in ("ben", "ann")} == {
+        "ben": True,  # most of its neighbours are there
+        "ann": False,
+    }
+    assert hub["ben"].counters["refusals"]["too far behind"] > 0
+
+
 def test_who_comes_without_memory_believes_most_of_those_who_are_there(features):
     agents = make_team(puppet(), features, STAR, clock="lockstep", meet=False)
     for name in ("cid", "dan"):

@@ -349,6 +349,18 @@ def test_a_checkpoint_is_due_every_so_many_rounds_and_at_the_end():
     assert pacer.over and of(Save, pacer.actions()) == [Save(7)]
 
 
+def test_a_checkpoint_is_not_put_off_when_the_round_goes_back():
+    pacer = make(neighbours=(), checkpoint_every=3, patience=1.0)
+    pacer.agent._dialogue.round = pacer.agent._dialogue.finished = 1 << 40
+    pacer.start(0.0)
+    pacer.agent._dialogue.round = pacer.agent._dialogue.finished = 10  # where most neighbours are, say
+    saved = []
+    for t in range(1, 6):
+        pacer.learn(X, 0.5, float(t))
+        saved += of(Save, pacer.actions())
+    assert saved == [Save(14)]
+
+
 def test_without_a_disk_nothing_is_saved():
     pacer = make(neighbours=())
     pacer.start(0.0)

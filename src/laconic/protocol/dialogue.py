@@ -326,7 +326,7 @@ class Dialogue(Conversation):
         if end.tag and not decide.goes_on:
             self.counters["repairs"] += 1
         self.counters["sessions"] += 1
-        end.claim = max(decide.round, end.claim) if not end.leads else offer.round
+        end.claim = max(decide.round, end.claim) if not end.leads else min(offer.round, decide.round)
         known = self.ledger.size_of(end.index)
         super().install(end, offer, decide)
         if not decide.goes_on:

@@ -61,9 +61,27 @@ class Handshake(Ends):
         end.claim = letter.round
         if isinstance(letter, Offer):
             end.degree = letter.degree
+        return isinstance(letter, Decide) and self.is_far_ahead(end, letter)
+
+    def is_far_ahead(self, end: Session, letter: Offer | Decide) -> bool:
+        """Whether, in lockstep, a neighbour is in a round that it may not move this agent to alone."""
         if not self.lockstep or letter.round <= self.round:
             return False
         return self.beyond_most(end, letter.round) > FURTHEST - self.lent_rounds()
+
+    def is_alone_ahead(self, end: Session, letter: Offer | Decide) -> bool:
+        """Whether, in lockstep, this agent is where a neighbour may not come to, and most have shown that they are not.
+
+        Who follows one liar, since it has no other neighbour, gets there; nobody would ever be in a session with it. A
+        neighbour that has no other one itself comes along.
+        """
+        most = FURTHEST if isinstance(letter, Offer) else 0  # a leader that decides so has been asked to follow
+        end.behind = self.lockstep and letter.degree > 1 and self.round - letter.round > most
+        return end.behind and 2 * sum(e.behind for e in self.ends.values()) > len(self.ends)
+
+    def is_far_behind(self, end: Session, decide: Decide) -> bool:
+        """Whether the leader asks this agent to go back, and most neighbours have not shown that they are there."""
+        return end.behind
 
     def beyond_most(self, end: Session, round: int) -> int:
         """By how much a round is beyond what more than half of the neighbours have come to.
@@ -147,6 +165,18 @@ class Handshake(Ends):
             end.out = Offer(echo, self.inc, self.ctr, self.round, self.degree, *known, hat, share)
         self.send(end, end.out)
 
+    def go_back(self, end: Session, letter: Offer | Decide) -> None:
+        """Lockstep: be in the round that most neighbours are in, and look at the letter once more."""
+        self.jump(end, max(e.claim for e in self.ends.values() if e.behind))
+        for other in self.ends.values():
+            other.behind = False
+        self.handle(end, letter)
+
+    def call_back(self, end: Session, offer: Offer) -> None:
+        """Do not follow, and propose the own round: perhaps the other is there alone."""
+        self.decide(end, offer)
+        raise m.Refusal("too far ahead")
+
     def decide(self, end: Session, offer: Offer) -> None:
         """Make the record of a new session."""
         if not self.afford(end):
@@ -162,7 +192,8 @@ class Handshake(Ends):
                 self.drop(end)
         self.ctr += 1
         goes_on = can_go_on(end, offer, None if self.lockstep else self.apart)
-        echo, g, last = (offer.inc, offer.ctr), max(offer.g, end.g) + 1, max(offer.round, self.round)
+        echo, g = (offer.inc, offer.ctr), max(offer.g, end.g) + 1
+        last = self.round if self.is_far_ahead(end, offer) else max(offer.round, self.round)
         decide = Decide(echo, self.inc, self.ctr, last, self.degree, g, goes_on)
         if not goes_on:
             decide = decide._replace(hat=self.book.hat(), share=decided_share(end, offer, self.book))
@@ -268,6 +299,10 @@ class Handshake(Ends):
     def refuse_far(self, end: Session, letter: Any) -> None:
         """Do not take what would go too far."""
         raise m.Refusal("too far ahead")
+
+    def refuse_to_go_back(self, end: Session, letter: Any) -> None:
+        """Do not take what would go back too far."""
+        raise m.Refusal("too far behind")
 
     # ----------------------------------------------------------------------------------------------------------------
     # Edges that come and go

@@ -241,6 +241,7 @@ class Pacer(ABC):
         self.took = now - self._moved
         self._moved, self._remind_after = now, _REMIND
         self._remind_at = now + _REMIND
+        self._next_checkpoint = min(self._next_checkpoint, info.round + (self.terms.checkpoint_every or math.inf))
         if info.round >= self._next_checkpoint:
             self._save()
         self._round_over(now)

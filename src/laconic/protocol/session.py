@@ -128,6 +128,8 @@ class Session:
         On slots: edge rounds since the other was heard.
     claim : int
         The round that the other last said it was in.
+    behind : bool
+        Lockstep: whether it has shown, by its last offer or decision, that it will not come to the round of this agent.
     inc, superseded : int, tuple of int
         The other's incarnation, and those before it.
     """
@@ -157,6 +159,7 @@ class Session:
     held: list[Statement] = field(default_factory=list)
     unheard: int = 0
     claim: int = 0
+    behind: bool = False
     inc: int = 0
     superseded: tuple[int, ...] = ()
     # What follows is for whoever drives the agent, and decides nothing.
