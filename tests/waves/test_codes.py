@@ -65,12 +65,12 @@ def test_bits_of_a_message_by_hand():
     down = nothing._replace(thin=0.5)
     assert encode(down)[1] == 64 + 1 + 8 + (4 + 4)
     assert encode(down._replace(flag=True, lift=100))[1] == 64 + 1 + 8 + 8 + (4 + 4)
-    # wave 1, flag 0, n = 3 as float32, q = 1 and v, pull, sway = 0 as bfloat16, end, step 128, order 0, four zeros
+    # wave 1, flag 0, n = 3 as float32, q = 1 and v, pull, doubt = 0 as bfloat16, end, step 128, order 0, four zeros
     assert data.hex() == "0002" + "40400000" + "3f80" + "0000" * 3 + "400780"
     assert encode(down)[0].hex() == "0002" + "40400000" + "3f00" + "400780"
     # Of two outputs, each has its four numbers and its vector: a step, an order, the codes.
     two = np.array([1.0, -2.0])
-    both = Said(1, False, 3.0, two, two, (), np.array([128, 129]), np.zeros((2, 4), dtype=np.int64), pull=two, sway=two)
+    both = Said(1, False, 3.0, two, two, (), np.array([128, 129]), np.zeros((2, 4), dtype=np.int64), pull=two, doubt=two)
     assert encode(both)[1] == 48 + 2 * 64 + 1 + 2 * (8 + 4 + 4)
 
 
@@ -84,7 +84,7 @@ terms = st.builds(Term, st.sampled_from([-1, 1]), st.integers(0, 255), vectors)
 )
 def test_messages_come_back(wave, terms, n, q, codes, lift):
     n = float(np.float32(n))
-    up = Said(wave, False, n, q, 2 * q, tuple(terms), 77, codes, pull=-q, sway=3 * q)
+    up = Said(wave, False, n, q, 2 * q, tuple(terms), 77, codes, pull=-q, doubt=3 * q)
     down = Said(wave, lift is not None, n, 0.0, 0.0, tuple(terms), 77, codes, lift, thin=0.125)
     for said in (up, down):
         data, n_bits = encode(said)
@@ -92,8 +92,8 @@ def test_messages_come_back(wave, terms, n, q, codes, lift):
         assert read == n_bits and len(data) == -(-n_bits // 8)
         assert (back.wave, back.flag, back.n, back.step, back.lift) == (wave, said.flag, n, 77, said.lift)
         assert back.thin == said.thin
-        sizes = [said.q, said.v, said.pull, said.sway]
-        assert [back.q, back.v, back.pull, back.sway] == pytest.approx(sizes, rel=2**-8, abs=1e-40)
+        sizes = [said.q, said.v, said.pull, said.doubt]
+        assert [back.q, back.v, back.pull, back.doubt] == pytest.approx(sizes, rel=2**-8, abs=1e-40)
         assert np.array_equal(back.codes, codes)
         for one, other in zip(back.terms, terms, strict=True):
             assert one[:2] == other[:2] and np.array_equal(one.codes, other.codes)
@@ -102,7 +102,7 @@ def test_messages_come_back(wave, terms, n, q, codes, lift):
 @given(st.lists(st.tuples(numbers, st.integers(0, 255), vectors), min_size=2, max_size=4), st.lists(terms, max_size=2))
 def test_messages_of_several_outputs_come_back(outputs, terms):
     q, steps, codes = (np.array(column) for column in zip(*outputs, strict=True))
-    up = Said(3, True, 10.0, q, 2 * q, tuple(terms), steps, codes, pull=-q, sway=3 * q)
+    up = Said(3, True, 10.0, q, 2 * q, tuple(terms), steps, codes, pull=-q, doubt=3 * q)
     down = Said(3, False, 10.0, 0.0, 0.0, tuple(terms), steps, codes, thin=1.0)
     for said in (up, down):
         data, n_bits = encode(said)

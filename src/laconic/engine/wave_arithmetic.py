@@ -35,9 +35,17 @@ class Factor:
     def __init__(self, lower: Array) -> None:
         n = len(lower)
         size = -(-n // 4) * 4
-        self.lower, self.columns = lower, lower.T.copy()
-        self.inverse, self.turned = aligned(2 * size, n, np.float64).reshape(2, size, size)
+        self.lower = lower
+        self.inverse, self.turned, self.columns = aligned(3 * size, n, np.float64).reshape(3, size, size)
+        self.columns[:n, :n] = lower.T
         wave_describing.invert(lower, self.inverse, self.turned)
+
+
+class Letter(bytes):
+    """The bytes of a message up that remember what they say: within a process nobody has to read them."""
+
+    said: Said
+    bits: int
 
 
 @final
@@ -132,10 +140,17 @@ class CompiledArithmetic(Arithmetic):
         if len(self._bits) < most:
             self._bits = np.empty(most, dtype=np.uint8)
         first, end = header(said), wave_kernels.write_body(rows, n_terms, self._bits)
-        return first + np.packbits(self._bits[:end]).tobytes(), 8 * len(first) + end
+        data, bits = first + np.packbits(self._bits[:end]).tobytes(), 8 * len(first) + end
+        if said.thin is not None:
+            return data, bits
+        letter = Letter(data)
+        letter.said, letter.bits = said, bits
+        return letter, bits
 
     def decode(self, data: bytes, n_features: int, *, down: bool, outputs: int = 1) -> tuple[Said, int]:
         """What a message says, and its length in bits; ValueError if it is none."""
+        if isinstance(data, Letter) and not down and data.said.codes.size == n_features * outputs:
+            return data.said, data.bits
         said, first = from_header(data, down, outputs), header_bytes(down, outputs)
         bits = np.unpackbits(np.frombuffer(data, dtype=np.uint8, offset=first))
         # Every term takes 14 bits and one for each feature at least.
@@ -250,6 +265,8 @@ class CompiledArithmetic(Arithmetic):
 
 def _same(one: Said, other: Said) -> bool:
     """Whether two messages up say the same."""
+    if one is other:
+        return True
     if one.n != other.n or len(one.terms) != len(other.terms):
         return False
     size = one.codes.shape[-1]

@@ -17,7 +17,7 @@ from laconic.engine.compiled import aligned, map_features
 from laconic.engine.wave_arithmetic import CompiledArithmetic
 from laconic.engine.waving import Waving
 from laconic.waves import Common, Node, Own, Rule, records
-from laconic.waves.own import Seen
+from laconic.waves.own import Probe, Seen
 from laconic.waves.rule import Numbers
 
 _SCALED_ROWS = 32
@@ -59,6 +59,9 @@ class BlockOwn(Own):
         self._added = 0  # rounds of the block whose samples are in A
         self._mark: int | None = None  # the round of the block from which on samples are "since"
         self._before: list[tuple[Array, Array]] = []  # samples since, of earlier blocks
+        self._direction: Array | None = None
+        self._watched, self._sums = aligned(2 * block.outputs, n, np.float64), np.zeros((block.outputs, 3))
+        self._counted = 0  # rounds of the block whose samples are in these sums
         self._place(np.eye(n) / rule.ridge, np.zeros(rule.models(n)))
 
     def _place(self, spread: Array, weights: Array) -> None:
@@ -84,10 +87,31 @@ class BlockOwn(Own):
             )
             self._added = block.now
 
+    def watch(self, theta: Array, probe: Probe) -> None:
+        """Samples from here on are fresh."""
+        n, self._direction, self._counted = self._block.n_features, probe.direction, self._block.now
+        self._watched[::2, :n], self._watched[1::2, :n] = theta, probe.direction
+        self._sums[:, 0], self._sums[:, 1], self._sums[:, 2] = probe[1:]
+
+    @property
+    def probe(self) -> Probe | None:
+        """What fresh samples say."""
+        block, sums = self._block, self._sums
+        if self._direction is None:
+            return None
+        if self._counted < block.now:
+            first, stop = (round_ * block.n_agents + self._agent for round_ in (self._counted, block.now))
+            wave_sums.watch(block.phi, first, block.n_agents, stop, block.squares, self._watched, sums)
+            self._counted = block.now
+        if block.outputs == 1:
+            return Probe(self._direction, *sums[0].tolist())
+        return Probe(self._direction, *sums.T.copy())
+
     def finish_block(self) -> None:
         """The block's arrays are about to be replaced: keep what is still needed."""
         self._add()
-        self._added = 0
+        assert self.probe is None or self._counted == self._block.now
+        self._added = self._counted = 0
         if self._mark is not None:
             phi, squares = self._block.rows(self._agent, self._mark)
             self._before.append((phi.copy(), squares.copy()))
@@ -100,10 +124,15 @@ class BlockOwn(Own):
 
     @property
     def information(self) -> Array:  # type: ignore[override]
-        """A = sum s phi phi' of all samples so far."""
+        """A = sum s phi phi' of all samples so far: a copy."""
+        return self.total()
+
+    def total(self) -> Array:
+        """A, to be added to."""
         self._add()
-        n = self._block.n_features
-        return self._information[:n, :n]
+        made = np.empty((self._block.n_features, self._block.n_features))
+        wave_sums.whole(self._information, made)
+        return made
 
     @property
     def moments(self) -> Array:  # type: ignore[override]
@@ -123,12 +152,12 @@ class BlockOwn(Own):
         self._add()
         return float(self._numbers[0])
 
-    def look_back(self, theta: Array, step: Array, direction: Array) -> Seen:
-        """What the data say of a model, of its last step d, and of a direction u."""
+    def look_back(self, theta: Array, step: Array) -> Seen:
+        """What the data say of a model, and of its last step d."""
         self._add()
         n, outputs = self._block.n_features, self._block.outputs
-        residual, seen = np.empty((outputs, n)), np.empty((outputs, 4))
-        rows = (array.reshape(outputs, n) for array in (theta, step, direction))
+        residual, seen = np.empty((outputs, n)), np.empty((outputs, 2))
+        rows = theta.reshape(outputs, n), step.reshape(outputs, n)
         wave_sums.look_back(self._information, self._moments, self._numbers, *rows, residual, seen)
         if outputs == 1:
             return Seen(residual[0], *seen[0].tolist())
@@ -178,7 +207,7 @@ class BlockOwn(Own):
         return {
             "weights": self.weights.copy(),
             "spread": lower + np.tril(lower, -1).T,
-            "own": self.information.copy(),
+            "own": self.information,
             "moments": self.moments.copy(),
             "square": np.array(self.square),
             "count": np.array(self.count),

@@ -23,6 +23,7 @@ from laconic.waves.codes import LARGEST
 
 _TILE = 4  # doubles of a vector
 _LEAST = 0.5  # of the eigenvalues that the root solves with
+_POSITIVE = 1e-6  # what they are all above, if T is to be factorised as it is
 
 
 @entry
@@ -118,13 +119,8 @@ def settle(inverse, turned, information, thick, tolerance, nu, most, moments, ro
         for i in range(n_features):
             turned_rows[k, i] = dot_row(inverse, i * size, row, 0, size)
         reflect(matrix, lengths, n_features, turned_rows, k, True)
-    found = -1
-    if count_below(diagonal, beside, n_features, _LEAST) == 0:
-        found = few_terms(matrix, lengths, diagonal, beside, 1.0, tolerance, nu, most, True, rows)
-    if found >= 0:
-        for k in range(outputs):
-            solve_tridiagonal(diagonal, beside, turned_rows, k)
-    else:
+    found = settle_few(matrix, lengths, diagonal, beside, tolerance, nu, most, rows, turned_rows)
+    if found < 0:
         found = settle_all(matrix, lengths, diagonal, beside, tolerance, nu, most, rows, turned_rows)
     for k in range(outputs):
         reflect(matrix, lengths, n_features, turned_rows, k, False)
@@ -134,6 +130,49 @@ def settle(inverse, turned, information, thick, tolerance, nu, most, moments, ro
             for j in range(i + 1):
                 solution[k, j] += turned_rows[k, i] * inverse[i, j]
     return found
+
+
+@jit
+def settle_few(matrix, lengths, diagonal, beside, tolerance, nu, most, rows, turned_rows):
+    """Terms, and ``turned_rows`` solved, by the eigenvalues that have a term and those under 1/2; -1 if that fails.
+
+    T^-1 is right for what is left of a row without the eigenvectors of the latter, which count as 1/2.
+    """
+    n_features, outputs = len(diagonal), turned_rows.shape[0]
+    low = count_below(diagonal, beside, n_features, _LEAST)
+    high = n_features - count_below(diagonal, beside, n_features, 1.0 + tolerance)
+    if high > most or 2 * (low + high) > n_features or count_below(diagonal, beside, n_features, _POSITIVE) > 0:
+        return -1
+    values = np.empty((1, (low + high + LANES - 1) // LANES * LANES))
+    columns = np.empty((n_features, values.shape[1]))
+    if low + high > 0 and not find_pairs(
+        diagonal, beside, low, high, _LEAST, 1.0 + tolerance, _LEAST, values, columns
+    ):
+        return -1
+    shares = np.empty(low)
+    for k in range(outputs):
+        for j in range(low):
+            shares[j] = take_out(columns, j, turned_rows, k)
+        solve_tridiagonal(diagonal, beside, turned_rows, k)
+        for j in range(low):
+            take_out(columns, j, turned_rows, k)
+            for i in range(n_features):
+                turned_rows[k, i] += shares[j] / _LEAST * columns[i, j]
+    order, sizes = np.empty(high, dtype=np.int64), np.empty(high)
+    for j in range(high):
+        order[j], sizes[j] = low + j, values[0, low + j] - 1.0
+    return coded_terms(matrix, lengths, sizes, order, columns, tolerance, nu, rows)
+
+
+@jit
+def take_out(columns, column, rows, row):
+    """Subtract from a row its part along a column of length 1; returns how much that is."""
+    share = 0.0
+    for i in range(columns.shape[0]):
+        share += columns[i, column] * rows[row, i]
+    for i in range(columns.shape[0]):
+        rows[row, i] -= share * columns[i, column]
+    return share
 
 
 @jit
@@ -243,7 +282,9 @@ def few_terms(matrix, lengths, diagonal, beside, origin, tolerance, nu, most, po
         return 0
     width = (count + LANES - 1) // LANES * LANES
     values, columns = np.empty((1, width)), np.empty((n_features, width))
-    if count > most or not find_pairs(diagonal, beside, low, high, origin, tolerance, values, columns):
+    if count > most or not find_pairs(
+        diagonal, beside, low, high, origin - tolerance, origin + tolerance, tolerance, values, columns
+    ):
         return -1
     order, sizes = np.empty(count, dtype=np.int64), np.empty(count)
     first, last = 0, low

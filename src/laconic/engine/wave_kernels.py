@@ -73,25 +73,44 @@ def factor(information, n, thick, left, lower):
 
 @entry
 def add_terms(base, columns, rows, n, made):
-    """B + (1/n) sum sign (L k s)(L k s)' into ``made``; the columns of L as rows, a row (sign, step, codes) a term."""
-    size = base.shape[0]
-    spread = np.empty(size)
-    for i in range(size):
-        for j in range(i + 1):
-            made[i, j] = 0.0
-    for term in range(rows.shape[0]):
-        product(columns, on_grid(rows[term, 1]), rows[term, 2:], spread)
-        sign = float(rows[term, 0])
-        for i in range(size):
-            own = spread[i]
-            for j in range(i + 1):
-                made[i, j] += sign * (own * spread[j])
-    # The sum is symmetric to the bit; the base need not be.
-    for i in range(size):
-        for j in range(i + 1):
-            change = made[i, j] / n
-            made[i, j] = base[i, j] + change
-            made[j, i] = base[j, i] + change
+    """B + (1/n) sum sign (L k s)(L k s)' into ``made``; a row (sign, step, codes) a term.
+
+    The columns of L are rows of ``columns``, padded to whole vectors.
+    Four rows by four columns at a time; each entry is still summed up from the first term to the last.
+    """
+    size, n_terms, zero, share = base.shape[0], rows.shape[0], splat(0.0), splat(n)
+    wide = (size + _TILE - 1) // _TILE * _TILE
+    spread, tile = np.zeros((n_terms, wide)), np.empty((_TILE, _TILE))
+    scaled = np.empty(size)
+    for term in range(n_terms):
+        step = on_grid(rows[term, 1])
+        for j in range(size):
+            scaled[j] = rows[term, 2 + j] * step
+        for i in range(0, wide, _TILE):  # above its diagonal L is 0
+            a0 = load(columns, i) * splat(scaled[0])
+            for j in range(1, min(i + _TILE, size)):
+                a0 = a0 + load(columns, j * wide + i) * splat(scaled[j])
+            store(spread, term * wide + i, a0)
+    for i in range(0, wide, _TILE):
+        for k in range(0, i + 1, _TILE):
+            a0 = a1 = a2 = a3 = zero
+            for term in range(n_terms):
+                x, sign = load(spread, term * wide + k), splat(float(rows[term, 0]))
+                a0, a1 = a0 + sign * (splat(spread[term, i]) * x), a1 + sign * (splat(spread[term, i + 1]) * x)
+                a2, a3 = a2 + sign * (splat(spread[term, i + 2]) * x), a3 + sign * (splat(spread[term, i + 3]) * x)
+            store(tile, 0, a0 / share)
+            store(tile, _TILE, a1 / share)
+            store(tile, 2 * _TILE, a2 / share)
+            store(tile, 3 * _TILE, a3 / share)
+            # The sum is symmetric to the bit; the base need not be.
+            high = min(_TILE, size - i)
+            for row in range(high):
+                for column in range(min(_TILE, size - k)):
+                    made[i + row, k + column] = base[i + row, k + column] + tile[row, column]
+            if k < i:
+                for column in range(_TILE):
+                    for row in range(high):
+                        made[k + column, i + row] = base[k + column, i + row] + tile[row, column]
 
 
 @entry

@@ -1,7 +1,7 @@
 """A few eigenvalues of a tridiagonal matrix and their eigenvectors, compiled, a dozen at a time.
 
 Bisection brings each eigenvalue near; then T - x I is factorised from its top and from its bottom, the eigenvector is
-read off where the two meet best, and its Rayleigh quotient is the next x. Two or three such steps leave nothing but
+read off where the two meet best, and its Rayleigh quotient is the next x. Three to five such steps leave nothing but
 rounding. There is no pivoting, so that a dozen eigenvalues go through the same instructions, a lane each; whoever calls
 is told where that was not exact enough. Only a sender computes this, so sums may run in any order.
 """
@@ -16,16 +16,17 @@ from laconic.engine.vectors import jit, load, splat, store, vector_fma, vector_l
 
 LANES = 12  # eigenvalues at a time: three vectors, whose divisions overlap
 _FINER = 12  # halvings of the tolerance
-_STEPS = 3  # Rayleigh quotients
+_STEPS, _MOST_STEPS = 3, 5  # Rayleigh quotients
 _EXACT = 1e-12  # of the largest entry, that may be left of T z - x z
 
 
 @jit
-def find_pairs(diagonal, beside, low, high, origin, tolerance, values, columns):
+def find_pairs(diagonal, beside, low, high, least, most, tolerance, values, columns):
     """The ``low`` least eigenvalues and the ``high`` largest, each the farthest first, and eigenvectors of length 1.
 
-    All are farther than ``tolerance`` from ``origin``. ``beside``[k] is next to entries k and k + 1. ``columns`` has
-    room for whole dozens. Returns whether they were found, and can be told apart.
+    The former are all below ``least``, the latter above ``most``; ``tolerance`` is how near they are brought, before
+    they are made exact. ``beside``[k] is next to entries k and k + 1. ``columns`` has room for whole dozens. Returns
+    whether they were found, and can be told apart.
     """
     n, count, width = len(diagonal), low + high, columns.shape[1]
     squares = np.empty(n + 1)  # k: next to k - 1 and k; never 0, so that nothing is divided 0 by 0
@@ -41,20 +42,23 @@ def find_pairs(diagonal, beside, low, high, origin, tolerance, values, columns):
     for k in range(width):
         own = min(k, count - 1)
         if own < low:
-            wanted[0, k], under[0, k], over[0, k] = own, -bound, origin - tolerance
+            wanted[0, k], under[0, k], over[0, k] = own, -bound, least
         else:
-            wanted[0, k], under[0, k], over[0, k] = n - 1 - (own - low), origin + tolerance, bound
+            wanted[0, k], under[0, k], over[0, k] = n - 1 - (own - low), most, bound
     times = _FINER + int(min(60.0, math.ceil(math.log2(max(4.0, 2.0 * bound / tolerance)))))
     top, bottom = np.empty((n, LANES)), np.empty((n, LANES))
     for at in range(0, width, LANES):
         halve(diagonal, squares, n, wanted, under, over, at, times)
         for k in range(at, at + LANES):
             values[0, k] = 0.5 * (under[0, k] + over[0, k])
-        for step in range(_STEPS):
+        left = np.inf
+        for step in range(_MOST_STEPS):
             factorise(diagonal, squares, n, values, at, top, bottom)
-            left = _EXACT * largest if step == _STEPS - 1 else np.inf
-            if not improve(diagonal, beside, n, values, at, top, bottom, columns, left):
-                return False
+            left = improve(diagonal, beside, n, values, at, top, bottom, columns, step >= _STEPS - 1)
+            if step >= _STEPS - 1 and left <= _EXACT * largest:
+                break
+        if not left <= _EXACT * largest:
+            return False
     for k in range(count):
         wide = over[0, k] - under[0, k]
         if not under[0, k] - wide <= values[0, k] <= over[0, k] + wide:
@@ -116,11 +120,12 @@ def factorise(diagonal, squares, n, values, at, top, bottom):
 
 
 @jit
-def improve(diagonal, beside, n, values, at, top, bottom, columns, left):
+def improve(diagonal, beside, n, values, at, top, bottom, columns, last):
     """Eigenvectors of a dozen x, in which T z - x z is 0 but where the factors meet, and x by their quotients.
 
-    Returns whether no more than ``left`` is there; where that is finite, vectors get the length 1.
+    Returns the most that is there; vectors get the length 1 if they may be the ``last``.
     """
+    left = 0.0
     for lane in range(LANES):
         column = at + lane
         x = values[0, column]
@@ -141,13 +146,14 @@ def improve(diagonal, beside, n, values, at, top, bottom, columns, left):
             columns[k, column] = z
             total += z * z
         scale = 1.0 / math.sqrt(total)
-        if not (total < np.inf and least * scale <= left):
-            return False
+        if not total < np.inf:
+            return np.inf
+        left = max(left, least * scale)
         values[0, column] = x + (top[meet, lane] + bottom[meet, lane] - (diagonal[meet] - x)) / total
-        if left < np.inf:
+        if last:
             for k in range(n):
                 columns[k, column] *= scale
-    return True
+    return left
 
 
 @jit

@@ -1,7 +1,7 @@
 """The sums of an agent's own data, compiled: A, b, c, m, and what they say of a model.
 
 Of A only tiles on and below the diagonal are summed up, each entry by a chain of fused operations in the order of the
-samples, so that it has the same bits however samples are cut into blocks; then the rest is copied from there.
+samples, so that it has the same bits however samples are cut into blocks.
 """
 
 from __future__ import annotations
@@ -11,42 +11,69 @@ import math
 import numpy as np
 
 from laconic.engine.cache import entry
-from laconic.engine.rows import add_row
+from laconic.engine.rows import add_row, dot_row
 from laconic.engine.vectors import jit, load, splat, store, vector_fma
+from laconic.engine.wave_rounds import gain_row
 
 _TILE = 4  # doubles of a vector
+_FAR = 3.0  # what one sample may say beside others, in root mean squares
 
 
 @entry
-def look_back(information, moments, numbers, theta, change, direction, residual, seen):
+def look_back(information, moments, numbers, theta, change, residual, seen):
     """What samples say of a model: r = b - A theta into ``residual``, and for each output a row of ``seen``.
 
-    That is c - 2 b.theta + theta'A theta, d'A d, u.r and u'A u, with d = ``change`` and u = ``direction``.
+    That is c - 2 b.theta + theta'A theta, and d'A d with d = ``change``.
     """
     outputs, n = theta.shape
-    along, across = np.empty(n), np.empty(n)
+    size = information.shape[1]
+    row, product = np.zeros((1, size)), np.empty((1, size))
     for k in range(outputs):
-        residual[k] = moments[k, :n]
-        along[:], across[:] = 0.0, 0.0
-        for i in range(n):
-            t, d, u = theta[k, i], change[k, i], direction[k, i]
-            for j in range(n):
-                a = information[i, j]
-                residual[k, j] -= a * t
-                along[j] += a * d
-                across[j] += a * u
-        square = bend = pull = sway = 0.0
+        square, bend = numbers[1 + k], 0.0
         for j in range(n):
+            row[0, j] = theta[k, j]
+        gain_row(information, 0, row, 0, size, product)
+        for j in range(n):
+            residual[k, j] = moments[k, j] - product[0, j]
             square -= (moments[k, j] + residual[k, j]) * theta[k, j]
-            bend += along[j] * change[k, j]
-            pull += direction[k, j] * residual[k, j]
-            sway += across[j] * direction[k, j]
-        seen[k, 0], seen[k, 1], seen[k, 2], seen[k, 3] = numbers[1 + k] + square, bend, pull, sway
+            row[0, j] = change[k, j]
+        gain_row(information, 0, row, 0, size, product)
+        for j in range(n):
+            bend += product[0, j] * change[k, j]
+        seen[k, 0], seen[k, 1] = square, bend
+
+
+@entry
+def watch(phi, first, step, stop, squares, watched, sums):
+    """Sums of x = s e u.phi, of x^2 and of 1 over samples, a row for each output: e is their error at theta.
+
+    Each x is cut to three root mean squares. Two rows of ``watched`` for each output are theta and u.
+    """
+    size = watched.shape[1]
+    for row in range(first, stop, step):
+        weight = squares[row, 0]
+        if weight > 0.0:
+            for k in range(sums.shape[0]):
+                error = squares[row, 2 + k] - dot_row(watched, 2 * k * size, phi, row * size, size)
+                x = weight * error * dot_row(watched, (2 * k + 1) * size, phi, row * size, size)
+                sums[k, 2] += 1.0
+                most = _FAR * math.sqrt((sums[k, 1] + x * x) / sums[k, 2])
+                x = max(-most, min(most, x))
+                sums[k, 0] += x
+                sums[k, 1] += x * x
+
+
+@entry
+def whole(information, made):
+    """All of A from its tiles on and below the diagonal."""
+    for i in range(made.shape[0]):
+        for j in range(i + 1):
+            made[i, j] = made[j, i] = information[i, j]
 
 
 @entry
 def add_samples(information, moments, numbers, phi, first, step, stop, squares, forgetting, scaled):
-    """A, b, c, m of samples ``first``, ``first`` + ``step``, .. of ``phi``; A is whole when it returns.
+    """A, b, c, m of samples ``first``, ``first`` + ``step``, .. of ``phi``.
 
     ``numbers`` are m and each output's c; ``scaled`` is room for some rows. With f < 1 all that came before shrinks by
     f each time.
@@ -70,9 +97,6 @@ def add_samples(information, moments, numbers, phi, first, step, stop, squares, 
             n += 1
             first += step
         add_products(information, scaled, n, forgetting)
-    for j in range(size):
-        for k in range(j // _TILE * _TILE + _TILE, size):
-            information[j, k] = information[k, j]
 
 
 @jit

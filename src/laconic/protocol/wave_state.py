@@ -90,7 +90,7 @@ def check_waves(waves: Waves, about: Mapping[str, Any], arrays: Mapping[str, Arr
     _check_own(parts, largest)
     if (parts["energy"] < 0).any() or not (parts["trust"] >= 1).all():
         raise ValueError("state has a common model that no agent can have.")
-    longest = 1 + triangle + outputs * (size + 1), outputs * (size + 2)
+    longest = 1 + triangle + outputs * (size + 1), outputs * (size + 3)
     if len(parts["above"]) not in (0, longest[0]) or len(parts["probe"]) not in (0, longest[1]):
         raise ValueError("state has a sweep or a probe of another size.")
     if not -1 <= int(parts["marked"]) == (len(parts["since"]) if len(parts["since"]) else int(parts["marked"])):

@@ -1,7 +1,7 @@
 """What a wave says, as bytes.
 
     wave 15 | flag 1 | n 32 (float32)
-    up, of each output: q 16 | v 16 | pull 16 | sway 16      down: thin 16      (all bfloat16)
+    up, of each output: q 16 | v 16 | pull 16 | doubt 16      down: thin 16      (all bfloat16)
     each term: 1 | sign 1 | step 8 | order 4, codes         then 0
     where a message comes down with its flag up: lift 8
     of each output: step 8 | order 4, codes                  its vector
@@ -22,7 +22,7 @@ from laconic._validate import Array
 from laconic.waves.codes import FOURTHS, Reader, Writer
 from laconic.waves.rule import Numbers
 
-CODE = 2  # the number of this way to say it, which agents compare; 1 had exp-Golomb codes
+CODE = 3  # the number of this way to say it, which agents compare; 1 had exp-Golomb codes, 2 another doubt
 SWEEP = 0  # the wave number of a sweep; waves count from 1
 _WAVES = 2**15 - 1
 MOST_TERMS = 4096
@@ -42,7 +42,7 @@ class Said(NamedTuple):
     """The content of a message, up, down or of a sweep.
 
     ``flag`` says of a message up that it builds on the information before the newest, of one down that it lifts.
-    ``thin`` is None but in messages down, which say nothing of ``q``, ``v``, ``pull`` and ``sway``. Of several outputs
+    ``thin`` is None but in messages down, which say nothing of ``q``, ``v``, ``pull`` and ``doubt``. Of several outputs
     these are arrays (K,), as is ``step``, and ``codes`` are (K, D).
     """
 
@@ -56,7 +56,7 @@ class Said(NamedTuple):
     codes: Array
     lift: int | None = None
     pull: Numbers = 0.0
-    sway: Numbers = 0.0
+    doubt: Numbers = 0.0
     thin: float | None = None
 
 
@@ -124,7 +124,7 @@ def header(said: Said) -> bytes:
     first = struct.pack(">Hf", said.wave << 1 | said.flag, min(said.n, _LARGEST))
     if said.thin is not None:
         return first + struct.pack(">H", *bfloat16([said.thin]))
-    numbers: Sequence[Any] = said.q, said.v, said.pull, said.sway
+    numbers: Sequence[Any] = said.q, said.v, said.pull, said.doubt
     if said.codes.ndim > 1:
         numbers = np.array(numbers, dtype=np.float64).T.ravel().tolist()
     return first + struct.pack(f">{len(numbers)}H", *bfloat16(numbers))
@@ -150,8 +150,8 @@ def from_header(data: bytes, down: bool, outputs: int) -> Said:
         if not 0 < numbers[0] <= 1:
             raise ValueError("the message thins by more than all, or thickens")
         return said._replace(thin=numbers[0])
-    q, v, pull, sway = numbers if outputs == 1 else np.array(numbers).reshape(outputs, 4).T.copy()
-    return said._replace(q=q, v=v, pull=pull, sway=sway)
+    q, v, pull, doubt = numbers if outputs == 1 else np.array(numbers).reshape(outputs, 4).T.copy()
+    return said._replace(q=q, v=v, pull=pull, doubt=doubt)
 
 
 def encode(said: Said) -> tuple[bytes, int]:

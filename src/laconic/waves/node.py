@@ -15,7 +15,7 @@ from laconic._validate import Array
 from laconic.waves.common import Common, Following
 from laconic.waves.describing import describe_change, lift_low
 from laconic.waves.message import SWEEP, Said, Term, briefly, numbered, wave_of
-from laconic.waves.own import Own
+from laconic.waves.own import Own, Probe
 from laconic.waves.rule import SWEEP_HEIGHT, Numbers, Rule
 from laconic.waves.terms import quantized_each
 from laconic.waves.tree import Place
@@ -47,13 +47,13 @@ class Link(NamedTuple):
 
 
 class Told(NamedTuple):
-    """The rest of a message up, good for one wave: R, q, v; pull and sway."""
+    """The rest of a message up, good for one wave: R, q, v; pull and doubt."""
 
     moments: Array
     square: Numbers
     bend: Numbers
     pull: Numbers = 0.0
-    sway: Numbers = 0.0
+    doubt: Numbers = 0.0
 
 
 class Above(NamedTuple):
@@ -66,7 +66,7 @@ class Above(NamedTuple):
 
 
 class Sum(NamedTuple):
-    """An agent's own data and its subtree's: n, S, r, q, v; and pull and sway of samples that theta has not seen."""
+    """An agent's own data and its subtree's: n, S, r, q, v; and pull and doubt of samples that theta has not seen."""
 
     n: float
     information: Array
@@ -74,15 +74,7 @@ class Sum(NamedTuple):
     square: Numbers
     bend: Numbers
     pull: Numbers = 0.0
-    sway: Numbers = 0.0
-
-
-class Probe(NamedTuple):
-    """A direction u in which fresh samples are measured, and pull and sway of those that came before them."""
-
-    direction: Array
-    pull: Numbers
-    sway: Numbers
+    doubt: Numbers = 0.0
 
 
 class Decision(NamedTuple):
@@ -118,8 +110,6 @@ class Node:
         Of the root: how much more a step is damped than the information alone would ask for.
     asked : float
         Of the root: how clearly fresh samples have asked for less on the diagonal, in deviations.
-    probe : Probe or None
-        What tells fresh samples from those that the common model has seen.
     """
 
     def __init__(self, rule: Rule, place: Place, own: Own, common: Common) -> None:
@@ -128,7 +118,6 @@ class Node:
         self.wave, self.start = 1, rule.first
         self.trust: Numbers = 1.0 if rule.outputs == 1 else np.ones(rule.outputs)
         self.asked = 0.0
-        self.probe: Probe | None = None
         self.adopted = 0
         self.link: Link | None = None
         self.links: dict[int, Link] = {}
@@ -146,6 +135,11 @@ class Node:
     def weights(self) -> Array:
         """The model that predicts."""
         return self.own.model
+
+    @property
+    def probe(self) -> Probe | None:
+        """What fresh samples say, those that the common model has not seen."""
+        return self.own.probe
 
     def learn(self, phi: Array, label: Numbers) -> Numbers:
         """A round's sample: returns the prediction that was made before learning from it."""
@@ -221,7 +215,7 @@ class Node:
         lower, _ = self.common.whitener(self.carried if carried is None else carried)
         information, moments = self.arithmetic.understood(base, lower, said)
         number = 0 if link is None else link.number
-        return Link(information, said.n, number + 1), Told(moments, said.q, said.v, said.pull, said.sway)
+        return Link(information, said.n, number + 1), Told(moments, said.q, said.v, said.pull, said.doubt)
 
     def _hear_sweep(self, said: Said) -> bool:
         if self.wave > 1 or self.adopted:
@@ -260,26 +254,23 @@ class Node:
 
     def gather(self) -> Sum:
         """Step 1 of *Up*: own data, and of the children all for n and S, those heard in this wave for the rest."""
-        own, common, probe = self.own, self.common, self.probe
-        n, S = own.count, own.information.copy()
+        own, common = self.own, self.common
+        n, S = own.count, own.total()
         for child in self.place.children:
             if child in self.links:
                 link = self.links[child]
                 n += link.n
                 self.arithmetic.add_share(S, link.n, link.information)
-        direction = common.theta if probe is None else probe.direction
-        r, q, v, pull, sway = own.look_back(common.theta, common.step, direction)
+        r, q, v = own.look_back(common.theta, common.step)
         q, v = np.maximum(_LEAST_SQUARE, q), np.maximum(0.0, v)
-        if probe is not None:  # sum e u.phi and sum (u.phi)^2 over own samples since the adoption, e their errors
-            pull, sway = pull - probe.pull, np.maximum(0.0, sway - probe.sway)
-        else:
-            pull = sway = 0.0 * self.trust
+        nothing, probe = 0.0 * self.trust, own.probe
+        pull, doubt = (nothing, nothing) if probe is None else probe[1:3]
         for child in self.place.children:
             if child in self.heard:
                 told = self.heard[child]
                 r = r + told.moments
-                q, v, pull, sway = q + told.square, v + told.bend, pull + told.pull, sway + told.sway
-        return Sum(float(np.float32(n)), S, r, q, v, pull, sway)
+                q, v, pull, doubt = q + told.square, v + told.bend, pull + told.pull, doubt + told.doubt
+        return Sum(float(np.float32(n)), S, r, q, v, pull, doubt)
 
     def _up(self) -> Message:
         """Steps 1 to 3 of *Up*."""
@@ -316,8 +307,8 @@ class Node:
             rule.delta * sigma * _root_mean(total),
         )
         flag = wave != SWEEP and _even(self.link)
-        q, v, pull, sway = briefly(total[3:])
-        said = Said(wave, flag, total.n, q, v, terms, step, codes, pull=pull, sway=sway)
+        q, v, pull, doubt = briefly(total[3:])
+        said = Said(wave, flag, total.n, q, v, terms, step, codes, pull=pull, doubt=doubt)
         return Message(to, *self.arithmetic.encode(said), len(terms), self.wave, self.start), said
 
     def _decide(self) -> Message:
@@ -368,7 +359,7 @@ class Node:
         common, n = self.common, total.n
         if self.rule.forgetting < 1 or not n > 0:
             return common, self.asked
-        known = self.asked, n, total.pull, total.sway, total.square / n
+        known = self.asked, n, total.pull, total.doubt, total.square / n
         thin, asked = self.rule.thinned(common.thin, *known)
         return common.thinned(thin), asked
 
@@ -389,15 +380,15 @@ class Node:
         P, direction = common.inverse(n)
         self.own.adopt(P, common.theta)
         if self.rule.forgetting == 1:
-            seen = self.own.look_back(common.theta, common.step, direction)
-            self.probe = Probe(direction, seen.pull, seen.sway)
+            nothing = 0.0 * self.trust
+            self.own.watch(common.theta, Probe(direction, nothing, nothing, nothing))
 
     def _fuse(self) -> None:
         """*Fuse*: until the first adoption, what has come is learned at once, if it makes a sound matrix."""
         if self.adopted or self.place.parent is None:
             return
         own = self.own
-        n, S, r = own.count, own.information.copy(), own.moments.copy()
+        n, S, r = own.count, own.total(), own.moments.copy()
         for child in self.place.children:
             if child in self.heard:
                 link = self.links[child]

@@ -18,6 +18,7 @@ from laconic.waves.arithmetic import Arithmetic
 from laconic.waves.rule import Numbers, Rule
 
 _FLATTEST, _FARTHEST = 0.05, 8.0
+_FAR = 3.0  # what one sample may say beside others, in root mean squares
 
 
 def square_of(loss: Loss, prediction: Array, label: Array) -> tuple[Array, Array]:
@@ -49,13 +50,23 @@ def recursive_step(spread: Array, weights: Array, phi: Array, weight: float, tar
 
 
 class Seen(NamedTuple):
-    """What own data say of a model theta: r = b - A theta, q = c - 2 b.theta + theta'A theta, d'A d, u.r, u'A u."""
+    """What own data say of a model theta: r = b - A theta, q = c - 2 b.theta + theta'A theta, d'A d."""
 
     moments: Array
     square: Numbers
     bend: Numbers
+
+
+class Probe(NamedTuple):
+    """A direction u in which fresh samples are measured: sums of x = s e u.phi, e their errors at theta, and of x^2.
+
+    Each x is cut to three times the root mean square of those so far and itself, ``fresh`` of them.
+    """
+
+    direction: Array
     pull: Numbers
-    sway: Numbers
+    doubt: Numbers
+    fresh: Numbers
 
 
 class Own:
@@ -80,6 +91,17 @@ class Own:
         self.spread = np.eye(n_features) / rule.ridge
         self.weights = np.zeros(rule.models(n_features))
         self._since: list[tuple[Array, float, Numbers]] | None = None
+        self._watched: Array = self.weights
+        self._probe: Probe | None = None
+
+    @property
+    def probe(self) -> Probe | None:
+        """What fresh samples say, those since ``watch``; None before that."""
+        return self._probe
+
+    def watch(self, theta: Array, probe: Probe) -> None:
+        """Samples from here on are fresh: their errors at ``theta`` are added to what ``probe`` says already."""
+        self._watched, self._probe = theta, probe
 
     @property
     def model(self) -> Array:
@@ -114,16 +136,21 @@ class Own:
             self.information += weight * (phi[:, None] * phi[None, :])
             self.moments += np.multiply.outer(weight * target, phi)
             self.square = self.square + weight * target * target
+            if self._probe is not None:
+                self._probe = watched(self._probe, self._watched, phi, weight, target)
         if self._since is not None:
             self._since.append((phi, weight, target))
         return prediction
 
-    def look_back(self, theta: Array, step: Array, direction: Array) -> Seen:
-        """What the data say of a model, of its last step d, and of a direction u."""
-        at_theta, turned = theta @ self.information, direction @ self.information
-        r = self.moments - at_theta
+    def look_back(self, theta: Array, step: Array) -> Seen:
+        """What the data say of a model, and of its last step d."""
+        at_theta = theta @ self.information
         q = self.square - 2 * dots(self.moments, theta) + dots(at_theta, theta)
-        return Seen(r, q, dots(step @ self.information, step), dots(direction, r), dots(turned, direction))
+        return Seen(self.moments - at_theta, q, dots(step @ self.information, step))
+
+    def total(self) -> Array:
+        """A, to be added to."""
+        return self.information.copy()
 
     def mark(self) -> None:
         """Samples from here on are "since": a wave has taken the others with it."""
@@ -171,6 +198,14 @@ class Own:
         one = self.rule.outputs == 1
         since = [(row[:n].copy(), float(row[n]), float(row[n + 1]) if one else row[n + 1 :].copy()) for row in rows]
         self._since = None if marked < 0 else since
+
+
+def watched(probe: Probe, theta: Array, phi: Array, weight: float, target: Numbers) -> Probe:
+    """What is known of a direction after one more sample, or that of each output."""
+    x = weight * (target - theta @ phi) * (probe.direction @ phi)
+    most = _FAR * np.sqrt((probe.doubt + x * x) / (probe.fresh + 1.0))
+    x = np.maximum(-most, np.minimum(most, x))
+    return Probe(probe.direction, probe.pull + x, probe.doubt + x * x, probe.fresh + 1.0)
 
 
 def dots(one: Array, other: Array) -> Numbers:

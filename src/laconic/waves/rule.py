@@ -57,22 +57,26 @@ class Rule(NamedTuple):
         return self.floor * n + self.ridge
 
     def thinned(
-        self, thin: float, asked: float, n: float, pull: Numbers, sway: Numbers, noise: Numbers
+        self, thin: float, asked: float, n: float, pull: Numbers, doubt: Numbers, noise: Numbers
     ) -> tuple[float, float]:
         """Half or twice ``thin`` where fresh samples clearly ask for less or more; and how clearly they did.
 
         With u = P theta a little less on the diagonal moves theta by a multiple of u. Over samples that theta has not
-        seen, ``pull`` = sum e u.phi and ``sway`` = sum (u.phi)^2, e their errors of variance ``noise``: along u errors
-        are least at pull/sway less, which is z = pull/sqrt(noise sway) deviations away and takes z^2 noise off their
-        sum. ``asked`` adds up z, halved from wave to wave, since one wave may err. ``thin`` changes if it is beyond two
-        and z^2 is above 0.003 n, a hundredth of a fresh sample's error; it stays between 2^-10 and 1. Outputs count by
-        their precision.
+        seen, whose errors are e, ``pull`` sums up x = e u.phi, and ``doubt`` x^2, which is its variance if nothing is
+        asked for: errors of any distribution, larger in some places than in others, count for what they are, and no
+        single one for more than a deviation. z = pull/sqrt(doubt) deviations take about z^2 ``noise`` off the sum of
+        e^2, ``noise`` its mean. ``asked`` adds up z, halved from wave to wave, since one wave may err. ``thin`` changes
+        if it is beyond two and z^2 is above 0.003 n, a hundredth of a fresh sample's error; it stays between 2^-10 and
+        1. Outputs count by their precision.
         """
         known = np.asarray(noise) > 0
-        pulled, swayed = (float((np.asarray(part)[known] / np.asarray(noise)[known]).sum()) for part in (pull, sway))
-        if not swayed > 0:
+        pulled, doubted = (
+            float((np.asarray(part)[known] / np.asarray(noise)[known] ** power).sum())
+            for part, power in ((pull, 1), (doubt, 2))
+        )
+        if not doubted > 0:
             return thin, asked
-        deviations = pulled / math.sqrt(swayed)
+        deviations = pulled / math.sqrt(doubted)
         asked = asked / 2 + deviations
         if deviations**2 > _WORTH * n and abs(asked) > _CLEAR and asked * deviations > 0:
             thin = max(THINNEST, thin / 2) if asked > 0 else min(1.0, thin * 2)

@@ -14,8 +14,8 @@ import numpy as np
 
 from laconic._validate import Array
 from laconic.waves.common import Common
-from laconic.waves.node import Above, Link, Message, Node, Probe, Told
-from laconic.waves.own import number_of
+from laconic.waves.node import Above, Link, Message, Node, Told
+from laconic.waves.own import Probe, number_of
 from laconic.waves.rule import Numbers, Rule
 
 _NOBODY = -1.0  # the n of a link that there is not
@@ -80,7 +80,8 @@ def restore_node(node: Node, parts: Mapping[str, Array], common: Common | None =
     node.link, node.told = link_of(parts), told_of(parts, rule)
     above, probe = parts["above"], parts["probe"]
     node.above = _unflat(above, node) if len(above) and not np.isnan(above[0]) else None
-    node.probe = Probe(*split(probe, rule, 2)) if len(probe) and not np.isnan(probe).any() else None
+    if len(probe) and not np.isnan(probe).any():
+        node.own.watch(node.common.theta, Probe(*split(probe, rule, 3)))
     letter = parts["pending"].astype(np.uint8).tobytes()
     read = arithmetic.decode(letter, node.n_features, down=False, outputs=rule.outputs) if letter else (None, 0)
     node.pending = read[0]
@@ -99,7 +100,7 @@ def link_of(parts: Mapping[str, Array]) -> Link | None:
 
 
 def told_of(parts: Mapping[str, Array], rule: Rule) -> Told | None:
-    """R, q, v, pull and sway that the parent has heard in the wave under way."""
+    """R, q, v, pull and doubt that the parent has heard in the wave under way."""
     told = parts["told"]
     return None if np.isnan(told).any() else Told(*split(told, rule, 4))
 

@@ -70,9 +70,7 @@ def grow(neighbours: Sequence[Sequence[int]], names: Sequence[str], term: int = 
     """The tree over agents that hear each other, all of them connected; in term k its root is the k-th best."""
     n_agents = len(neighbours)
     order = {i: rank for rank, i in enumerate(sorted(range(n_agents), key=lambda i: by_name(names[i])))}
-    reaches = [_depths(neighbours, i) for i in range(n_agents)]
-    root = sorted(range(n_agents), key=lambda i: (max(reaches[i]), order[i]))[term % n_agents]
-    depths = reaches[root]
+    depths = _depths(neighbours, _root(neighbours, [order[i] for i in range(n_agents)], term))
     nearer = [[j for j in near if depths[j] < depths[i]] for i, near in enumerate(neighbours)]
     parents = [min(near, key=order.__getitem__) if near else None for near in nearer]
     children: list[list[int]] = [[] for _ in parents]
@@ -93,6 +91,28 @@ def by_name(name: str) -> tuple[tuple[tuple[str, int], ...], str]:
     """
     pieces = re.findall(r"([^0-9]*)([0-9]*)", name)
     return tuple((text, int(digits or -1)) for text, digits in pieces), name
+
+
+def _root(neighbours: Sequence[Sequence[int]], order: Sequence[int], term: int) -> int:
+    """The agent of least eccentricity, the first of several in their order; in term k the k-th best.
+
+    From d(i, j) and the eccentricity e(i), e(j) is at least max(d, e(i) - d). Whoever could be best by all such bounds
+    is looked at, and whoever is farthest from there, until somebody who was looked at is best: few of many have to be.
+    """
+    n_agents = len(order)
+    least, known = [0] * n_agents, [False] * n_agents
+    while True:
+        best = sorted(range(n_agents), key=lambda i: (least[i], order[i]))[: term % n_agents + 1]
+        doubtful = next((i for i in best if not known[i]), None)
+        if doubtful is None:
+            return best[-1]
+        for _ in range(2):
+            depths = _depths(neighbours, doubtful)
+            reach, known[doubtful] = max(depths), True
+            least = [max(bound, d, reach - d) for bound, d in zip(least, depths, strict=True)]
+            doubtful = depths.index(reach)
+            if known[doubtful]:
+                break
 
 
 def _depths(neighbours: Sequence[Sequence[int]], root: int) -> list[int]:
