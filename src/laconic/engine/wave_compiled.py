@@ -240,6 +240,7 @@ class CompiledWaving(Waving):
         rule, arithmetic, n = self.learner.rule(), CompiledArithmetic(), self.features.n_features
         self._block, self._forgetting = Block(self.network.n_agents, n, rule.outputs), rule.forgetting
         self._loss = steps.LOSSES[str(self.learner.loss.kernel)]
+        self._shown: list[Common | None] = [None] * self.network.n_agents  # whose theta the kernels see
         common = Common.first(rule, arithmetic, n)
         return [
             Node(rule, place, BlockOwn(rule, arithmetic, self._block, place.agent), common) for place in self.places
@@ -279,7 +280,9 @@ class CompiledWaving(Waving):
     def _show_theta(self) -> None:
         """Let the kernels see what everybody knows."""
         for agent, node in enumerate(self.nodes):
-            self._block.models(self._block.theta, agent)[...] = node.common.theta
+            if self._shown[agent] is not node.common:
+                self._shown[agent] = node.common
+                self._block.models(self._block.theta, agent)[...] = node.common.theta
 
     def _end_block(self, finished: int) -> None:
         self._block.now = finished

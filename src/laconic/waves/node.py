@@ -397,7 +397,7 @@ class Node:
             n, S, r = n + self.above.n, S + self.above.information, r + self.above.moments
         thick = self.rule.thick(n)
         H = S + thick * np.eye(self.n_features)
-        if np.linalg.eigvalsh(H)[0] > thick / 4:
+        if self.arithmetic.above(H, thick / 4):
             P = np.linalg.inv(H)
             P = 0.5 * (P + P.T)
             own.replace(P, r @ P)

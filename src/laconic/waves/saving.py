@@ -121,8 +121,10 @@ def split(flat: Array, rule: Rule, numbers: int) -> list[Any]:
 
 def tree_rows(nodes: Sequence[Node], mail: Sequence[tuple[int, Message]]) -> dict[str, Array]:
     """All nodes of a tree, and what is on its way, a row an agent; rows of different lengths are filled up."""
-    all_parts = [node_parts(node) for node in nodes]
-    rows = {name: _stacked([parts[name] for parts in all_parts]) for name in all_parts[0]}
+    rows: dict[str, Array] = {}
+    for i, node in enumerate(nodes):  # one after the other: all their parts would take as much room as the rows
+        for name, part in node_parts(node).items():
+            rows[name] = _with_row(rows.get(name), i, len(nodes), part)
     letters: list[list[Message]] = [[] for _ in nodes]
     for sender, message in mail:
         letters[sender].append(message)
@@ -170,14 +172,24 @@ def _row(rows: Mapping[str, Array], agent: int) -> dict[str, Array]:
     return {**parts, "pending": parts["pending"][:pending]}
 
 
+def _with_row(rows: Array | None, i: int, n_rows: int, part: Array) -> Array:
+    """Rows with one more, i, in its place; what is shorter is filled up with NaN, or with 0 where it is whole."""
+    if rows is None or (part.ndim and len(part) > rows.shape[1]):
+        longer = np.full((n_rows, *part.shape), np.nan if part.dtype.kind == "f" else 0, dtype=part.dtype)
+        if rows is not None:
+            longer[:, : rows.shape[1]] = rows
+        rows = longer
+    rows[(i, slice(len(part))) if part.ndim else i] = part
+    return rows
+
+
 def _stacked(arrays: Sequence[Array]) -> Array:
-    """Arrays on top of each other, those that are shorter filled up: with NaN, or with 0 where they are whole."""
-    longest = max((array.shape for array in arrays), key=lambda shape: shape[:1])
-    kind = np.result_type(*arrays)
-    total = np.full((len(arrays), *longest), np.nan if kind.kind == "f" else 0, dtype=kind)
-    for k, array in enumerate(arrays):
-        total[(k, slice(len(array))) if array.ndim else k] = array
-    return total
+    """Arrays on top of each other."""
+    rows: Array | None = None
+    for i, array in enumerate(arrays):
+        rows = _with_row(rows, i, len(arrays), array)
+    assert rows is not None
+    return rows
 
 
 def _flat(above: Above) -> Array:
