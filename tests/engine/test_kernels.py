@@ -79,6 +79,13 @@ def test_inner_products_are_summed_in_the_written_order():
         assert dot(a, b, a.size) == a @ b
 
 
+def test_functions_that_only_kernels_call_are_linked_into_them_and_not_compiled_alone():
+    """numba would optimise each of them and make machine code of it, and again of each that calls it."""
+    assert dot(np.ones(4), np.ones(4), 4) == 4.0
+    inner = list(rows.dot_row.overloads.values()) + list(rows.dot_part.overloads.values())
+    assert inner and not any(one.library._object_caching_enabled for one in inner)
+
+
 def test_every_compiled_file_is_in_the_name_of_what_is_kept_on_disk():
     """numba's own cache looks at the file of a function alone, not at the files whose functions it calls."""
     folder = Path(cache.__file__).parent

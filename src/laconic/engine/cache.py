@@ -28,6 +28,7 @@ SOURCES = (
     "coding",
     "endings",
     "entropy_coding",
+    "inner",
     "least_squares",
     "lifting",
     "linearized",
@@ -36,6 +37,7 @@ SOURCES = (
     "personal_rounds",
     "robust",
     "rounds",
+    "rounds_abreast",
     "rows",
     "sincos",
     "single",
@@ -108,8 +110,13 @@ class _Kept(FunctionCache):  # type: ignore[misc]
             return self._load_overload(signature, target_context)
 
 
-def entry(function: Callable[..., Any]) -> Any:
+def entry(function: Callable[..., Any], **options: Any) -> Any:
     """Compile a function that Python calls, without any fast-math flag, and keep it on disk."""
-    dispatcher = njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function)
+    dispatcher = njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(function)
     dispatcher._cache = _Kept(function)
     return dispatcher
+
+
+def lean_entry(function: Callable[..., Any]) -> Any:
+    """``entry`` for a function that allocates nothing, and in which no references are counted."""
+    return entry(function, _nrt=False)

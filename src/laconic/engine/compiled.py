@@ -15,7 +15,7 @@ from laconic.channel import longest_message
 from laconic.engine import coding, endings, linearized, moving, rounds, steps, summing
 from laconic.engine.chunk import COLUMNS, Chunk, first_memory, first_state, make_state
 from laconic.engine.lifting import Front
-from laconic.engine.planning import make_plan
+from laconic.engine.planning import goes_abreast, make_plan, run_stages
 from laconic.engine.support import kernel_of, supports
 from laconic.engine.timetable import rates, thresholds
 from laconic.engine.vectors import VECTOR_BYTES
@@ -203,6 +203,7 @@ class Compiled:
         self._frequencies = padded(features.frequencies.T, self.dtype)
         self._n_features = features.n_features
         self._dual = self._plan.algorithm in (steps.LINEARIZED, steps.PROXIMAL)
+        self._abreast = goes_abreast(self._plan, collective)
         # A run of collective scores is small, and every row of it needs every other.
         self._order = _NO_ORDER if collective or network.numbering is None else network.numbering.astype(np.int32)
         self._rank = np.empty_like(self._order)
@@ -326,31 +327,13 @@ class Compiled:
         n_rounds = len(labels)
         step = rates(self.learner, self.round, n_rounds, self.dtype)
         limits = thresholds(self.learner, self.round, n_rounds)
+        stream = samples, mapped, labels, self._frequencies, step, limits
 
         def call(worker: Worker, stages: int, begin: int, end: int, first: int, last: int) -> tuple[int, int]:
-            ended: tuple[int, int] = rounds.advance(
-                stages,
-                begin,
-                end,
-                first,
-                last,
-                self._plan,
-                self._graph,
-                worker.front,
-                self._rows,
-                worker.panel,
-                worker.scratch,
-                self._sums,
-                record,
-                scores,
-                samples,
-                mapped,
-                labels,
-                self._frequencies,
-                step,
-                limits,
-            )
-            return ended
+            where = stages, begin, end, first, last
+            about = self._plan, self._graph, worker.front, self._rows
+            kept = worker.scratch, self._sums, record
+            return run_stages(self._abreast, where, about, worker.panel, kept, scores, stream)
 
         return call
 

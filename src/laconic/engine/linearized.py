@@ -12,7 +12,7 @@ import math
 from laconic.engine.abreast import disagree_row, peaks_across, sums_across
 from laconic.engine.budgeting import BY_ROUND, N_REMEMBERED, admits, pays
 from laconic.engine.coding import BYTE, DENSE, SAID, SAME, SILENT, count_outside, lattice, upward_float32
-from laconic.engine.rows import clear_row, distance_part, dot_part, dot_row
+from laconic.engine.rows import add_row, clear_row, copy_row, distance_part, dot_part, dot_row
 from laconic.engine.steps import slope_of
 from laconic.engine.summing import MAGIC_32, MAGIC_64
 from laconic.engine.vectors import (
@@ -248,6 +248,33 @@ def apply_rows(begin, end, plan, rows, scratch):
                 cell = cell + load_bytes(codes, codes_at + size + k, base) * byte
             value = keep(base + (cell + shift) * cell_width, mask, k)
             store(broadcast, at + k, load(broadcast, at + k) + value)
+
+
+@lean
+def take_rows(begin, end, rows):
+    """APPLY for rows that are not quantized: the message is the model. Those of neighbours elsewhere are there."""
+    weights, broadcast, spoken = rows.weights, rows.broadcast, rows.spoken
+    size = weights.shape[1]
+    for i in range(begin, min(end, weights.shape[0])):
+        if spoken[i] == SAID:
+            copy_row(weights, i * size, broadcast, i * size, size)
+
+
+@lean
+def answer_rows(begin, end, rho, graph, rows, scratch):
+    """HEAR, before a state is taken: the dual step that is otherwise the beginning of the next round's LEARN."""
+    starts, neighbours, duals, broadcast, pull = (
+        graph.starts,
+        graph.neighbours,
+        rows.duals,
+        rows.broadcast,
+        scratch.pull,
+    )
+    size = duals.shape[1]
+    for i in range(begin, end):
+        if starts[i] < starts[i + 1]:
+            disagree_row(broadcast, i * size, neighbours, starts[i], starts[i + 1], pull, 0, size)
+            add_row(duals, i * size, rho, pull, 0, size)
 
 
 @lean

@@ -17,7 +17,7 @@ from laconic.engine.chunk import COLUMNS, Chunk, snapshot
 from laconic.engine.compiled import make_front, make_panel, make_rows, make_scratch, make_sums, padded
 from laconic.engine.exchange import Exchange
 from laconic.engine.partition import Part, known_to
-from laconic.engine.planning import make_plan
+from laconic.engine.planning import goes_abreast, make_plan, run_stages
 from laconic.engine.support import supports
 from laconic.engine.timetable import rates, thresholds
 from laconic.features import RandomFeatures
@@ -156,27 +156,14 @@ class Partitioned:
         step = rates(self.learner, self.round, len(labels), self.dtype)
         limits = thresholds(self.learner, self.round, len(labels))
         panel = None if self._panel is None else self._panel.arrays
-        run = (self._plan, self._graph, self._front, self._rows, panel, self._scratch, self._sums)
+        about = self._plan, self._graph, self._front, self._rows
+        stream = samples, False, labels, self._frequencies, step, limits
+        abreast, kept = goes_abreast(self._plan), (self._scratch, self._sums, found)
         nobody = np.empty((len(labels), 0))
 
         def call(stages: int, t: int, n_rows: int) -> tuple[int, int]:
-            ended: tuple[int, int] = rounds.advance(
-                stages,
-                0,
-                n_rows,
-                t,
-                t + 1,
-                *run,
-                found,
-                (nobody, nobody),
-                samples,
-                False,
-                labels,
-                self._frequencies,
-                step,
-                limits,
-            )
-            return ended
+            where = stages, 0, n_rows, t, t + 1
+            return run_stages(abreast, where, about, panel, kept, (nobody, nobody), stream)
 
         return call
 

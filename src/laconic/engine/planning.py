@@ -1,4 +1,4 @@
-"""A learner's numbers as the kernels take them."""
+"""A learner's numbers as the kernels take them, and the kernel that takes them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from laconic._validate import Array
 from laconic.channel import Budget, Channel, EntropyQuantizer, Quantizer
-from laconic.engine import budgeting, coding, rounds, single, steps
+from laconic.engine import budgeting, coding, rounds, rounds_abreast, single, steps
 from laconic.engine.support import kernel_of
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
@@ -51,6 +51,34 @@ def make_plan(learner: Learner, features: RandomFeatures, n_agents: int, real: A
         dead_zone,
         n_agents,
     )
+
+
+def goes_abreast(plan: rounds.Plan, collective: bool = False) -> bool:
+    """Whether rows are learned abreast: those of ODKLA, but for clipped pulls, entropy codes and collective scores."""
+    linearized = plan.algorithm == steps.LINEARIZED and plan.reach == 0.0 and plan.rounding != coding.ENTROPY
+    return linearized and not collective
+
+
+def run_stages(
+    abreast: bool,
+    where: tuple[int, int, int, int, int],
+    about: tuple[Any, ...],
+    panel: Any,
+    kept: tuple[Any, ...],
+    scores: tuple[Array, Array],
+    stream: tuple[Any, ...],
+) -> tuple[int, int]:
+    """Some stages of some rounds, by ``rounds.advance`` or, ``abreast``, by the kernel that does that and no more.
+
+    Arguments are in the order of theirs: ``where`` is up to the last round, ``about`` from the plan to the rows,
+    ``kept`` scratch, sums and record, ``stream`` what comes behind the scores.
+    """
+    ended: tuple[int, int]
+    if abreast:
+        ended = rounds_abreast.advance_abreast(*where, *about, *kept, *stream)
+    else:
+        ended = rounds.advance(*where, *about, True if panel is None else None, panel, *kept, scores, *stream)
+    return ended
 
 
 def make_purse(channel: Channel | None) -> budgeting.Purse:

@@ -26,9 +26,9 @@ import numpy as np
 
 from laconic.engine.budgeting import BY_ROUND, Purse
 from laconic.engine.cache import entry
-from laconic.engine.coding import DENSE, ENTROPY, RISE, SAID, SILENT, TREAD, apply_row, encode_row
+from laconic.engine.coding import DENSE, RISE, SAID, SILENT, TREAD, apply_row, encode_row
 from laconic.engine.endings import AGAIN, BAD_INPUT, DIVERGED, DIVERGENCE, FINISHED
-from laconic.engine.linearized import apply_rows, learn_rows, measure_rows
+from laconic.engine.linearized import apply_rows, measure_rows
 from laconic.engine.robust import sum_up
 from laconic.engine.rows import clear_row, dot_row
 from laconic.engine.sincos import map_block, prefetch_row
@@ -225,6 +225,51 @@ def map_rows(front, samples, frequencies, n_frequencies, scale, phases, phi):
 
 
 @jit
+def look_ahead(row, stop, front, samples, frequencies, n_frequencies, scale, phases, ahead):
+    """Features of the rows up to ``stop``; the first of which they are not finite, or the number of all rows."""
+    good = map_block(front, samples, row, stop, frequencies, n_frequencies, scale, phases, ahead, 0)
+    for k in range(stop, min(2 * stop - row, samples.shape[0])):
+        prefetch_row(samples, k)
+    return row + good if good < stop - row else samples.shape[0]
+
+
+@jit
+def close_round(stages, begin, end, t, dual, n_everywhere, weights, scratch, sums, record, labels):
+    """MEAN to FINISH: what is measured of all models together; returns how the round ends."""
+    _, _, mean, errors, distances, numbers, whole = sums
+    size, n_agents = weights.shape[1], labels.shape[1]
+    misfits = stages & MEAN != 0 and not mean_of(sums, n_everywhere)
+    if misfits and stages != ALL:
+        return AGAIN
+    if misfits or stages & RESUM:
+        sum_again(weights, begin, end, numbers[SCALE], scratch.units, scratch.tops, scratch.totals)
+    if misfits:
+        mean_of(sums, n_everywhere)
+    if stages & MEASURE and n_everywhere > 1:
+        measure_rows(begin, end, weights, mean, scratch, distances)
+    if stages & TOPS:
+        numbers[ERROR_TOP] = top_of(errors, n_agents)
+        numbers[DISTANCE_TOP] = top_of(distances, n_agents)
+    if stages & UNITS:
+        whole[ERROR] = total_of(errors, n_agents, scale_of(numbers[ERROR_TOP], n_everywhere, 0))
+        whole[DISTANCE] = total_of(distances, n_agents, scale_of(numbers[DISTANCE_TOP], n_everywhere, 0))
+    if stages & FINISH:
+        error = whole[ERROR] / scale_of(numbers[ERROR_TOP], n_everywhere, 0)
+        distance = whole[DISTANCE] / scale_of(numbers[DISTANCE_TOP], n_everywhere, 0)
+        energy = distance + n_everywhere * dot_row(mean, 0, mean, 0, size)
+        if not (numbers[PEAK] < np.inf and numbers[DISTANCE_TOP] < np.inf and energy < np.inf):
+            energy = np.inf
+        record.broadcast_error[t] = math.sqrt(error)
+        record.consensus[t], record.energy[t] = math.sqrt(distance), energy
+        numbers[LARGEST] = largest_label(labels, t, numbers[LARGEST])
+        numbers[SCALE] = scale_of(numbers[PEAK], n_everywhere, mean.itemsize)
+        numbers[PENDING] = 1.0 if dual else 0.0
+        if not energy < np.inf:
+            return DIVERGED
+    return FINISHED
+
+
+@jit
 def score_collectively(phi, phi_at, labels, t, weights, size, loss, squares, losses):
     """Every agent's model on every agent's sample of round t: mean squared error and mean loss for each model."""
     n_agents = labels.shape[1]
@@ -245,7 +290,7 @@ def score_collectively(phi, phi_at, labels, t, weights, size, loss, squares, los
 @entry
 def advance(
     stages, begin, end, first_round, last_round,
-    plan, graph, front, rows, panel, scratch, sums, record, scores, samples, mapped, labels, frequencies,
+    plan, graph, front, rows, climbs, panel, scratch, sums, record, scores, samples, mapped, labels, frequencies,
     rates, thresholds,
 ):  # fmt: skip
     """Some stages of some rounds of a chunk, for the rows from ``begin`` to ``end``; returns (status, row).
@@ -253,7 +298,8 @@ def advance(
     The row t N + i is where it stopped, or behind the last one. ``samples`` holds a row for each (round, agent):
     inputs, or their features when ``mapped``.
     ``thresholds`` is empty when nothing is censored, ``scores``, two (T, N) arrays for the collective squared
-    error and loss, when they are not wanted. ``panel`` is what experts keep; None costs no compilation either.
+    error and loss, when they are not wanted. ``panel`` is what experts keep; ``climbs`` is True for other learners, who
+    climb the ladder of ``steps``. One of the two is None: what it stands for is not even compiled.
     """
     algorithm, loss, rho, shrink, mixing, rounding, cells, low, high, scale, n_features, _, unit, reach = plan[:14]
     heeds, message_bits, purse, n_everywhere = plan.heeds, plan.message_bits, plan.purse, plan.n_agents
@@ -261,8 +307,8 @@ def advance(
     weights, duals, broadcast, run_sums, spoken, codes, scales, memory = rows
     phases, ahead, pull, innovation, spare, _, _, _, _, chosen, written, units, tops, totals = scratch
     # Taken apart here, since to ask a tuple for an array counts references, which in a loop costs more than the work.
-    predictions, sent, outside, consensus, energies, replica_errors, sizes = record
-    _, _, mean, errors, distances, numbers, whole = sums
+    predictions, sent, outside, _, _, _, sizes = record
+    errors, numbers = sums.errors, sums.numbers
     squares, losses = scores
     n_rounds, n_agents = labels.shape
     n_rows, size, real = n_rounds * n_agents, weights.shape[1], weights.dtype.type
@@ -271,7 +317,6 @@ def advance(
     talks = algorithm != LOCAL
     dual = algorithm == LINEARIZED or algorithm == PROXIMAL
     even = rounding == RISE or rounding == TREAD
-    abreast = algorithm == LINEARIZED and panel is None and reach == 0.0 and rounding != ENTROPY
     phi = samples if mapped else ahead
     first, done = 0, (n_rows if mapped else 0)
     whole_rounds = mapped or ahead.shape[0] % n_agents == 0
@@ -303,36 +348,24 @@ def advance(
                     row = t * n_agents + block
                     if row >= done or row < first:  # Features come in blocks; of small networks, of many rounds.
                         first, done = row, min(row + ahead.shape[0], n_rows if whole_rounds else row - block + end)
-                        good = map_block(
-                            front, samples, row, done, frequencies, plan.n_frequencies, scale, phases, ahead, 0
+                        bad_row = look_ahead(
+                            row, done, front, samples, frequencies, plan.n_frequencies, scale, phases, ahead
                         )  # fmt: skip
-                        if good < done - row:
-                            bad_row = row + good
-                        for k in range(done, min(2 * done - row, n_rows)):
-                            prefetch_row(samples, k)
                     if (t + 1) * n_agents > bad_row:
                         return BAD_INPUT, bad_row
                     stop = min(end, block + done - row, block + FOLDED)
                     if squares.size and block == 0:
                         phi_at = (row - first) * size
                         score_collectively(phi, phi_at, labels, t, weights, size, loss, squares, losses)
-                if panel is None and learning and abreast:  # first what is known when this is compiled
-                    diverged = learn_rows(
-                        block, stop, t, phi, row - first, numbers[PENDING] > 0.0, limit, threshold, rates[t],
-                        numbers[SCALE], plan, graph, rows, scratch, errors, record, labels,
-                    )  # fmt: skip
-                    if diverged >= 0:
-                        return DIVERGED, diverged
-                    fold(units, stop - block, totals)
-                for i in range(block, block if learning and abreast else stop):
+                for i in range(block, stop):
                     at = i * size
                     # 4. and 5.: hear, and let the learner answer; of the round before, unless it combines last.
-                    if hearing and panel is not None:
+                    if panel is not None and hearing:
                         hear_expert_row(
                             panel, mixing, i, weights, broadcast, spoken, neighbours, combination, starts[i],
                             starts[i + 1], pull,
                         )  # fmt: skip
-                    elif hearing:
+                    if climbs is not None and hearing:
                         hear_row(
                             last or numbers[PENDING] > 0.0, algorithm, rho, mixing, reach, heeds, weights, duals,
                             broadcast, run_sums, spoken, at, neighbours, combination, starts[i], starts[i + 1], pull,
@@ -342,9 +375,10 @@ def advance(
                         phi_at = (t * n_agents + i - first) * size
 
                         # 1. and 2.: predict, then learn.
+                        margin = real(0.0)
                         if panel is not None:
                             margin = learn_expert_row(panel, loss, limit, i, weights, phi, phi_at, label)
-                        else:
+                        if climbs is not None:
                             margin = learn_row(
                                 algorithm, loss, rho, shrink, mixing, unit, rates[t], real(degrees[i]), limit,
                                 weights, duals, broadcast, at, pull, phi, phi_at, label, spare,
@@ -386,33 +420,7 @@ def advance(
                     if reach > 0.0:
                         sum_up(run_sums, broadcast, i)
 
-        # What is measured of all models together.
-        misfits = stages & MEAN != 0 and not mean_of(sums, n_everywhere)
-        if misfits and stages != ALL:
-            return AGAIN, t * n_agents
-        if misfits or stages & RESUM:
-            sum_again(weights, begin, end, numbers[SCALE], units, tops, totals)
-        if misfits:
-            mean_of(sums, n_everywhere)
-        if stages & MEASURE and n_everywhere > 1:
-            measure_rows(begin, end, weights, mean, scratch, distances)
-        if stages & TOPS:
-            numbers[ERROR_TOP] = top_of(errors, n_agents)
-            numbers[DISTANCE_TOP] = top_of(distances, n_agents)
-        if stages & UNITS:
-            whole[ERROR] = total_of(errors, n_agents, scale_of(numbers[ERROR_TOP], n_everywhere, 0))
-            whole[DISTANCE] = total_of(distances, n_agents, scale_of(numbers[DISTANCE_TOP], n_everywhere, 0))
-        if stages & FINISH:
-            error = whole[ERROR] / scale_of(numbers[ERROR_TOP], n_everywhere, 0)
-            distance = whole[DISTANCE] / scale_of(numbers[DISTANCE_TOP], n_everywhere, 0)
-            energy = distance + n_everywhere * dot_row(mean, 0, mean, 0, size)
-            if not (numbers[PEAK] < np.inf and numbers[DISTANCE_TOP] < np.inf and energy < np.inf):
-                energy = np.inf
-            replica_errors[t] = math.sqrt(error)
-            consensus[t], energies[t] = math.sqrt(distance), energy
-            numbers[LARGEST] = largest_label(labels, t, numbers[LARGEST])
-            numbers[SCALE] = scale_of(numbers[PEAK], n_everywhere, mean.itemsize)
-            numbers[PENDING] = 1.0 if dual else 0.0
-            if not energy < np.inf:
-                return DIVERGED, t * n_agents
+        ended = close_round(stages, begin, end, t, dual, n_everywhere, weights, scratch, sums, record, labels)
+        if ended != FINISHED:
+            return ended, t * n_agents
     return FINISHED, n_rows

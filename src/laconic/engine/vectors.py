@@ -19,17 +19,23 @@ from numba.core import cgutils, types
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
-jit = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+from laconic.engine.inner import Inner
 
+_OPTIONS = {
+    "nogil": True,
+    "error_model": "numpy",
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    "pipeline_class": Inner,
+}
+jit = njit(**_OPTIONS)
 # Of functions that allocate nothing: numba would count references to each array that it passes, which costs more than
 # most of what is done to a row.
-lean = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)
+lean = njit(**_OPTIONS, _nrt=False)
 # What is called from there inherits that, unless it says that it does allocate.
-counted = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=True)
+counted = njit(**_OPTIONS, _nrt=True)
 # A call passes some seventy numbers for its arrays: what is called for every row of a round is not called at all.
-ladder = njit(
-    nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False, forceinline=True
-)
+ladder = njit(**_OPTIONS, _nrt=False, forceinline=True)
 
 VECTOR_BYTES = 32  # one AVX2 register, two NEON ones
 INDEX = ir.IntType(64)
