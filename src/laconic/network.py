@@ -101,7 +101,8 @@ class Network:
         self.n_parts, _ = _graphs.parts(self.n_agents, self.edges)
         if self.n_parts > 1 and not split:
             raise ValueError(
-                f"the network must be connected, but it falls into {self.n_parts} parts that could never agree."
+                f"the network must be connected, but it falls into {self.n_parts} parts that could never agree "
+                "(split=True lets it, where it will change)."
             )
 
     def _matrix(self, entries: Array) -> Any:

@@ -258,8 +258,48 @@ def test_streams_of_unequal_length(stream):
         lc.ODKLA(), FEATURES, RING, [X[:40, i] for i in range(N)], [y[:40, i] for i in range(N)], engine="reference"
     )
     np.testing.assert_array_equal(even.labels, y[:40])
-    with pytest.raises(ValueError, match="X must"):
-        lc.simulate(lc.ODKLA(), FEATURES, RING, ragged[0][:-1], ragged[1])
+
+
+def test_unequal_streams_that_do_not_fit_are_told_whose_they_are(stream):
+    X, y = stream
+    lengths = [60, 50, 60, 1, 30, 0]
+    inputs, labels = [X[:n, i] for i, n in enumerate(lengths)], [y[:n, i] for i, n in enumerate(lengths)]
+
+    def refused(inputs, labels, words):
+        for run in (
+            lambda: lc.simulate(lc.ODKLA(), FEATURES, RING, inputs, labels, engine="reference"),
+            lambda: lc.sweep([lc.ODKLA()], FEATURES, RING, inputs, labels, seeds=2, engine="reference"),
+        ):
+            with pytest.raises(ValueError, match=words) as error:
+                run()
+            assert "inhomogeneous" not in str(error.value)
+
+    refused(inputs[:-1], labels, "lists of 6 arrays, one for each agent, got 5 and 6")
+    refused(inputs, [*labels[:3], labels[4], labels[3], labels[5]], "stream of agent 3")
+    refused([*inputs[:5], np.ones((4, 9))], [*labels[:5], np.ones(4)], r"agent 5.*got \(4, 9\) and \(4,\)")
+    refused([x[:, 0] for x in inputs], labels, "agent 0")
+    refused([*inputs[:5], [["a", "b"]]], [*labels[:5], [1.0]], "agent 5, must be numbers")
+
+
+def test_seeds_put_unequal_streams_into_other_orders(stream):
+    """Each agent's rows stay its own, and an agent that has few has as few."""
+    X, y = stream
+    lengths = [60, 50, 60, 1, 30, 0]
+    inputs, labels = [X[:n, i] for i, n in enumerate(lengths)], [y[:n, i] for i, n in enumerate(lengths)]
+    (runs,) = lc.sweep([lc.ODKLA()], FEATURES, RING, inputs, labels, seeds=2, engine="reference")
+    first, second = (run.labels for run in runs)
+    assert not np.array_equal(first, second, equal_nan=True)
+    for found in (first, second):
+        for agent, own in enumerate(labels):
+            np.testing.assert_array_equal(np.sort(found[: len(own), agent]), np.sort(own))
+            assert np.isnan(found[len(own) :, agent]).all()
+
+
+@pytest.mark.parametrize("wrong", [-1.0, np.nan, "a"])
+def test_a_schedule_of_rho_that_makes_no_sense_is_named(stream, wrong):
+    X, y = stream
+    with pytest.raises(ValueError, match=r"^rho\(3\) must be"):
+        lc.simulate(lc.ODKLA(rho=lambda t: 0.5 if t < 3 else wrong), FEATURES, RING, X, y)
 
 
 def test_agents_in_the_plane():

@@ -104,3 +104,37 @@ def test_what_is_no_map_is_refused(stream):
     bad[7, 2, 0] = np.nan
     with pytest.raises(ValueError, match="in round 8 agent 2"):
         lc.simulate(lc.ODKLA(), Frozen(), RING, bad, y, engine="reference")
+
+
+class Bare:
+    """A map that says how many features it makes, and not how many inputs it takes."""
+
+    n_features = 3
+
+    def __call__(self, rows):
+        return np.column_stack([rows, np.ones(len(rows))])
+
+
+def test_how_many_inputs_a_map_takes_is_seen_from_the_stream(stream):
+    X, y = stream
+    full = lc.OwnFeatures(Bare(), n_inputs=2)
+    expected = lc.simulate(lc.ODKLA(eta=2.0), full, RING, X, y, engine="reference").predictions
+    for given in (X, [X[:, k] for k in range(N)]):
+        labels = y if given is X else [y[:, k] for k in range(N)]
+        found = lc.simulate(lc.ODKLA(eta=2.0), Bare(), RING, given, labels, engine="reference")
+        np.testing.assert_array_equal(found.predictions, expected)
+    (swept,) = lc.sweep([lc.ODKLA(eta=2.0)], Bare(), RING, X, y, engine="reference")
+    np.testing.assert_array_equal(swept.predictions, expected)
+    fitted = lc.DecentralizedKernelRegressor(n_agents=2, features=Bare()).fit(X.reshape(-1, 2), y.ravel())
+    assert fitted.predict(X[0]).shape == (N,)
+
+
+def test_who_cannot_see_it_is_told_what_to_say(stream):
+    for run in (
+        lambda: lc.Agent("a", ["b"], Bare(), lc.ODKLA(), n_agents=2),
+        lambda: next(lc.stream(lc.ODKLA(), Bare(), RING, [stream])),
+    ):
+        with pytest.raises(ValueError, match="features must say how many inputs they take"):
+            run()
+    with pytest.raises(ValueError, match="features must be fitted"):
+        lc.simulate(lc.ODKLA(), Nystroem(), RING, *stream)

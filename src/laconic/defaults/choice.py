@@ -118,7 +118,7 @@ def choose(
         n_frequencies = usual_frequencies(X_first) if n_frequencies is None else n_frequencies
         chosen = RandomFeatures.automatic(X_first, n_frequencies, seed, reach=reach)
     else:
-        chosen = read(features)
+        chosen = read(features, X_first)
     rows = np.asarray(X_first).reshape(-1, chosen.n_inputs)
     if task is None:
         task = recognise([0.5] if y_first is None else y_first)

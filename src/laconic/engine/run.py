@@ -102,7 +102,7 @@ def simulate(
     >>> bool(trace.windowed_mse(100)[-1] < 0.1 * trace.mse()[0])
     True
     """
-    network, features = read(network), read_features(features)
+    network, features = read(network), read_features(features, X)
     if engine == "mpi":
         _check(learner, features, network)
         if isinstance(features, OwnFeatures):

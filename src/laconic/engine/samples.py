@@ -75,15 +75,24 @@ class Samples:
 
         Where there is nothing the label is NaN, and the input, of which nothing is learned, zero.
         """
-        if not (isinstance(X, (list, tuple)) and isinstance(y, (list, tuple)) and len(X) == len(y) == self._n_agents):
+        if not (isinstance(X, (list, tuple)) and isinstance(y, (list, tuple))):
             return None
-        each = [(_plain(x), _plain(label)) for x, label in zip(X, y, strict=True)]
+        each = [(_plain(x), _plain(label)) for x, label in zip(X, y, strict=False)]
+        unequal = len({x.shape for x, _ in each}) > 1  # so that they cannot be rounds
+        if not len(X) == len(y) == self._n_agents:
+            if unequal:
+                raise ValueError(
+                    f"X and y must be lists of {self._n_agents} arrays, one for each agent, got {len(X)} and {len(y)}."
+                )
+            return None
         lengths = [len(label) if label.ndim else 0 for _, label in each]
         several = (self._outputs,) if self._outputs > 1 else ()
         fit = all(
             x.shape == (n, self._n_inputs) and label.shape == (n, *several)
             for (x, label), n in zip(each, lengths, strict=True)
         )
+        if not fit and unequal:
+            self._refuse(each, lengths)
         if not fit or set(lengths) == {self._n_agents}:  # which may as well be rounds
             return None
         inputs = np.zeros((max(lengths), self._n_agents, self._n_inputs))
@@ -91,6 +100,16 @@ class Samples:
         for agent, (x, label) in enumerate(each):
             inputs[: len(x), agent], labels[: len(label), agent] = x, label
         return inputs, labels
+
+    def _refuse(self, each: list[tuple[Array, Array]], lengths: list[int]) -> None:
+        """Say whose stream it is that does not fit."""
+        several = f", {self._outputs}" if self._outputs > 1 else ","
+        for agent, ((x, label), n) in enumerate(zip(each, lengths, strict=True)):
+            if x.shape != (n, self._n_inputs) or label.ndim != 1 + (self._outputs > 1):
+                raise ValueError(
+                    f"X[{agent}] and y[{agent}], the stream of agent {agent}, must be numbers of shapes (n, "
+                    f"{self._n_inputs}) and (n{several}), got {x.shape} and {label.shape}."
+                )
 
     def _check_each(self, blocks: Blocks) -> Iterator[tuple[Array, Array]]:
         for block in blocks:

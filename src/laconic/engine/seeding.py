@@ -50,17 +50,29 @@ def draws(
     for name in varied:
         if not can[name]:
             raise ArgumentError("vary", f"names {name!r}, but the {name} given here came from no seed.")
-    inputs, labels = np.asarray(X), np.asarray(y)
     made = []
     for seed in _seeds(seeds):
-        order = np.random.default_rng(seed).permutation(len(labels)) if "order" in varied else slice(None)
+        inputs, labels = _shuffled(X, y, seed) if "order" in varied else (X, y)
         drawn: Any = features
         if "features" in varied:
             redrawn = {key: one.redrawn(seed) for key, one in _keyed(features).items()}
             drawn = redrawn if isinstance(features, Mapping) else redrawn[None]
         graph = network.redrawn(seed) if "network" in varied else network
-        made.append(Drawn(seed, drawn, graph, inputs[order], labels[order]))
+        made.append(Drawn(seed, drawn, graph, inputs, labels))
     return made
+
+
+def _shuffled(X: object, y: object, seed: int) -> tuple[Any, Any]:
+    """The rounds of a stream in another order; of unequal streams, each agent's rows in an order of their own."""
+    rng = np.random.default_rng(seed)
+    if isinstance(X, (list, tuple)) and isinstance(y, (list, tuple)) and len({np.shape(x) for x in X}) > 1:
+        if [np.shape(x)[:1] for x in X] != [np.shape(label)[:1] for label in y]:
+            return X, y  # who runs them will say what is wrong
+        orders = [rng.permutation(len(label)) for label in y]
+        inputs, labels = ([np.asarray(one)[k] for one, k in zip(each, orders, strict=True)] for each in (X, y))
+        return inputs, labels
+    order = rng.permutation(len(np.asarray(y)))
+    return np.asarray(X)[order], np.asarray(y)[order]
 
 
 def _keyed(features: RandomFeatures | Mapping[Any, RandomFeatures]) -> Mapping[Any, RandomFeatures]:

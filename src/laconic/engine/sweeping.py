@@ -174,7 +174,7 @@ def sweep(
             for name, one in features.items()
             for key, trace in sweep(keyed, one, network, X, y, **options, progress=progress).items()
         }
-    network, features = read(network), read_features(features)
+    network, features = read(network), read_features(features, X)
     listed = _listed(learners)
     runs = [
         _Run(learner, make_engine(learner, features, network, engine, dtype, None, collective)) for learner in listed

@@ -42,7 +42,7 @@ def checked_features(features: Any, X: Array, seed: int) -> RandomFeatures:
         if features.get_params(deep=False).get("random_state", 0) is None:
             features.set_params(random_state=seed)
         features = features.fit(X, None)
-    found = read(features)
+    found = read(features, X)
     if found.n_inputs != X.shape[1]:
         raise ArgumentError("features", f"must take {X.shape[1]} inputs, as X has; they take {found.n_inputs}.")
     return found

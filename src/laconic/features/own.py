@@ -58,6 +58,8 @@ class OwnFeatures(RandomFeatures):
         if n_inputs is None:
             n_inputs = getattr(function, "n_inputs", getattr(function, "n_features_in_", None))
         if n_inputs is None:
+            if hasattr(function, "fit") and hasattr(function, "transform"):
+                raise ArgumentError("features", "must be fitted before they are passed on: see their method `fit`.")
             raise ArgumentError("n_inputs", "must be given: these features do not say how many inputs they take.")
         n_inputs = _validate.integer("n_inputs", n_inputs, least=1)
         super().__init__(np.zeros((1, n_inputs)))  # no frequencies; their shape tells the number of inputs
@@ -117,8 +119,12 @@ class OwnFeatures(RandomFeatures):
         return np.ascontiguousarray(found, dtype=X.dtype).reshape(*X.shape[:-1], self._n_features)
 
 
-def read(value: object) -> RandomFeatures:
-    """``features`` as people pass them: a map of the house, or a callable or transformer that becomes one."""
+def read(value: object, X: object = None) -> RandomFeatures:
+    """``features`` as people pass them: a map of the house, or a callable or transformer that becomes one.
+
+    How many inputs it takes, if it does not say so itself, is seen from ``X``: an array (..., n_inputs), or a list of
+    them.
+    """
     if isinstance(value, RandomFeatures):
         return value
     own = hasattr(value, "transform") or (callable(value) and hasattr(value, "n_features"))
@@ -128,4 +134,17 @@ def read(value: object) -> RandomFeatures:
             "must be a laconic RandomFeatures, a fitted transformer, or a callable with n_inputs and n_features, got "
             f"{_validate.shown(value)}.",
         )
-    return OwnFeatures(value)
+    told = any(hasattr(value, name) for name in ("n_inputs", "n_features_in_", "transform"))
+    return OwnFeatures(value, n_inputs=None if told else _width(X))
+
+
+def _width(X: object) -> int:
+    """The number of inputs that a stream has."""
+    first = X[0] if isinstance(X, (list, tuple)) and X else X
+    shape = getattr(first, "shape", ())
+    if len(shape) < 2 or not shape[-1]:
+        raise ArgumentError(
+            "features",
+            "must say how many inputs they take: by n_inputs, or as laconic.OwnFeatures(function, n_inputs).",
+        )
+    return int(shape[-1])

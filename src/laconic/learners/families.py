@@ -58,7 +58,7 @@ class ADMM(Clipping, Learner):
 
     def penalty(self, t: int) -> float:
         """rho in round ``t``."""
-        return float(self.rho(t)) if callable(self.rho) else self.rho
+        return _validate.number(f"rho({t})", self.rho(t), least=0) if callable(self.rho) else self.rho
 
     def advice(self) -> Worded:
         """To raise eta or rho, since eta + 2 rho d divides every step."""
