@@ -79,7 +79,7 @@ docs: $(VENV)/.docs ## build the documentation into site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
 
-dist: $(VENV)/.dev ## build sdist and wheel into dist/, and run the fast tests on the wheel as it installs
+dist: $(VENV)/.dev $(VENV)/.compiled ## build sdist and wheels into dist/, and run the fast tests on what they install
 	@$(BIN)/python tools/check_dist.py
 
 clean: ## remove what the targets made

@@ -1,6 +1,8 @@
-"""Build sdist and wheel into dist/, install the wheel into a fresh environment, and run the fast tests on that.
+"""Build sdist and wheels into dist/, install a wheel into a fresh environment, and run the fast tests on that.
 
-The tests are those of the sdist, from a folder without ``src``: what is tested is what people install.
+Of the wheels one is for every machine, and compiles at first use; the other brings machine code for x86-64-v3 with it,
+made in an environment in which the first is installed. Its bits are compared with those of code for this very
+processor. The tests are those of the sdist, from a folder without ``src``: what is tested is what people install.
 """
 
 from __future__ import annotations
@@ -13,12 +15,37 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+from machine_wheel import add_machine_code
+
 ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
+TARGET = "x86-64-v3"
+CLEAN = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+FIRST_USE = """
+import sys, time
+started = time.perf_counter()
+import numpy as np, laconic as lc
+assert lc.__file__.startswith(sys.prefix)
+from laconic.engine.compiling import when_compiling
+X = np.random.default_rng(0).uniform(size=(2000, 10, 2))
+with when_compiling(lambda: sys.exit("the wheel's machine code was not used")):
+    lc.simulate(lc.QCODKLA(), lc.RandomFeatures.gaussian(2, 50), lc.Network.ring(10), X, X[..., 0])
+print(f"first use in a fresh environment: {time.perf_counter() - started:.1f} s")
+"""
 
 
-def run(*command: object, **options: object) -> None:
-    subprocess.run([str(word) for word in command], check=True, **options)  # type: ignore[call-overload]
+def run(*command: object, **options: object) -> str:
+    words = [str(word) for word in command]
+    return subprocess.run(words, check=True, env=CLEAN, text=True, **options).stdout  # type: ignore[call-overload]
+
+
+def environment(uv: str, folder: Path, what: str) -> Path:
+    """The Python of a fresh environment in which ``what`` is installed."""
+    python = folder / "bin" / "python"
+    run(uv, "venv", "--quiet", "--python", sys.executable, folder)
+    run(uv, "pip", "install", "--quiet", "--python", python, what)
+    return python
 
 
 def main() -> int:
@@ -26,20 +53,25 @@ def main() -> int:
     shutil.rmtree(DIST, ignore_errors=True)
     run(uv, "build", "--quiet", "--out-dir", DIST, ROOT)  # the wheel is made from the sdist
     (wheel,), (sdist,) = DIST.glob("*.whl"), DIST.glob("*.tar.gz")
-    with tempfile.TemporaryDirectory() as folder:
-        python = Path(folder) / "environment" / "bin" / "python"
-        run(uv, "venv", "--quiet", "--python", sys.executable, python.parents[1])
-        run(uv, "pip", "install", "--quiet", "--python", python, f"{wheel}[test]")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        python = environment(uv, folder / "plain", f"{wheel}[mpi]")
+        code = folder / "code"
+        run(python, "-m", "laconic", "compile", "--target", TARGET, "--out", code, cwd=folder)
+        fast = add_machine_code(wheel, code, python)
+
+        python = environment(uv, folder / "environment", f"{fast}[test]")
+        print(run(python, "-c", FIRST_USE, cwd=folder, stdout=subprocess.PIPE), end="")
+        bits = [run(one, ROOT / "tools" / "bits.py", stdout=subprocess.PIPE) for one in (sys.executable, python)]
+        if bits[0] != bits[1]:
+            sys.exit("machine code for this processor and that of the wheel do not have the same bits")
+        print(f"{len(bits[0].splitlines())} runs have the bits of machine code for this very processor")
         with tarfile.open(sdist) as archive:
             archive.extractall(folder, filter="data")
-        tests = Path(folder) / sdist.name.removesuffix(".tar.gz")
+        tests = folder / sdist.name.removesuffix(".tar.gz")
         shutil.rmtree(tests / "src")
-        clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        where = "import laconic, sys; sys.exit(not laconic.__file__.startswith(sys.prefix))"
-        run(python, "-c", where, cwd=tests, env=clean)
-        words = ["--numprocesses", 2, "-m", "not slow", "tests", "docs"]
-        run(python, "-m", "pytest", *words, cwd=tests, env=clean)
-    print(f"{sdist.name} and {wheel.name} are in {DIST.name}/")
+        run(python, "-m", "pytest", "--numprocesses", 2, "-m", "not slow", "tests", "docs", cwd=tests)
+    print(f"{sdist.name}, {wheel.name} and {fast.name} are in {DIST.name}/")
     return 0
 
 

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import pytest
 from numba import njit
 
 from laconic.engine import cache
@@ -53,6 +54,33 @@ def test_signatures_are_kept_apart(tmp_path):
         assert files.load(("int64",)) is None
 
 
+def test_what_is_damaged_or_lies_under_the_name_of_another_is_not_there(tmp_path):
+    files = cache._Files(str(tmp_path), "function", "stamp")
+    files.save("one", list(range(100)))
+    files.save("other", "of the other")
+    paths = {key: files._named(key)[0] for key in ("one", "other")}
+    whole = paths["one"].read_bytes()
+    spoiled = [whole[:k] for k in range(len(whole))]
+    spoiled += [whole[:k] + bytes([whole[k] ^ 1]) + whole[k + 1 :] for k in range(len(whole))]
+    for data in (*spoiled, whole + b"!", paths["other"].read_bytes()):
+        paths["one"].write_bytes(data)
+        assert files.load("one") is None
+    paths["one"].unlink()
+    paths["one"].mkdir()  # no file at all
+    assert files.load("one") is None and files.load("other") == "of the other"
+
+
+def test_where_nothing_can_be_written_nothing_is_kept(monkeypatch):
+    monkeypatch.setattr(cache._Made, "_locator_classes", [cache._Nowhere])
+
+    @cache.entry
+    def twice(x):
+        return 2 * x
+
+    assert twice(21) == 42
+    assert not (twice.stats.cache_hits or cache.Path(twice._cache.cache_path).is_dir())
+
+
 KEPT = """
 from laconic.engine.cache import entry
 
@@ -81,3 +109,60 @@ def test_who_loads_what_is_kept_does_not_make_ready_to_compile(tmp_path):
         )
         said.append(ran.stdout.split())
     assert said == [["True", "True"], ["False", "False"]]
+
+
+# Sums in the written order of the kernels, over vectors; and a function of C's library.
+SHIPPED = """
+import pathlib, sys
+import numpy as np
+from laconic.engine import cache
+
+folder, made = pathlib.Path(sys.argv[1]), sys.argv[2] == "make"
+if made:
+    cache.check_target("x86-64-v3")
+    cache.compile_for("x86-64-v3", folder)
+cache.SHIPPED = folder
+
+import kernel
+
+x, y = np.random.default_rng(0).normal(size=(2, 3, 40))
+print(kernel.together(x, y).hex(), "numba.np.arraymath" in sys.modules)
+"""
+KERNEL = """
+import math
+from laconic.engine.cache import entry
+from laconic.engine.rows import dot_row
+
+@entry
+def together(x, y):
+    total = 0.0
+    for k in range(len(x)):
+        total += math.exp(dot_row(x, x.shape[1] * k, y, x.shape[1] * k, x.shape[1]) / 10)
+    return total
+"""
+
+
+@pytest.mark.slow
+def test_code_for_a_kind_of_processors_is_taken_where_it_fits_and_has_the_same_bits(tmp_path, monkeypatch):
+    (tmp_path / "kernel.py").write_text(KERNEL)
+
+    def run(word, **environment):
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        command = [sys.executable, "-c", SHIPPED, "shipped", word]
+        ran = subprocess.run(command, cwd=tmp_path, check=False, capture_output=True, text=True, timeout=300)
+        if "it is not x86-64-v3" in ran.stderr:
+            pytest.skip("this processor is not of the kind")
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout.split()
+
+    (tmp_path / "shipped").mkdir()
+    number, compiled = run("make")
+    assert compiled == "True"
+    (made,) = (tmp_path / "shipped").iterdir()
+    assert str(tmp_path).encode() not in made.read_bytes()  # nothing in it is of this machine
+    assert not list(tmp_path.glob("__pycache__/*.nbc"))
+    assert run("use") == [number, "False"]
+    # An old processor has no vectors of that length, and no fused operations: they are called by name.
+    assert run("use", NUMBA_CPU_NAME="generic") == [number, "True"]
+    assert list(tmp_path.glob("__pycache__/*.nbc"))

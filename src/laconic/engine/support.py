@@ -12,6 +12,11 @@ from laconic.learners.base import Kernel
 #: Losses whose squares the kernels of waves know.
 WAVING = ("squared", "logistic", "squared-hinge")
 
+_V2 = "+cx16,+popcnt,+sahf,+sse3,+sse4.1,+sse4.2,+ssse3"
+#: Kinds of processors that machine code can be made for, to be taken to others of the kind: what all of them have, in
+#: the words of LLVM.
+TARGETS = {"x86-64-v3": f"{_V2},+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+xsave"}
+
 
 def supports(learner: Learner) -> bool:
     """Whether there are kernels for this very learner, its loss and its channel."""
