@@ -1,4 +1,5 @@
-"""What mkdocs needs from us: equations without scripts, the version at the foot of every page, a name for the search.
+"""What mkdocs needs from us: equations without scripts, the version at the foot of every page, a name for the search,
+and below the gallery its programs.
 
 The pages hold LaTeX between dollar signs, which GitHub shows as it is. Here it becomes MathML, which browsers draw by
 themselves: nothing has to be fetched.
@@ -7,8 +8,10 @@ themselves: nothing has to be fetched.
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
+_EXAMPLES = Path(__file__).parents[1] / "examples"
 _FENCE = re.compile(r"(^```.*?^```|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
 _MATH = re.compile(r"\$\$(?P<block>.+?)\$\$|(?<![\w\\$])\$(?P<inline>[^$\n]+?)\$(?!\w)", re.DOTALL)
 
@@ -28,10 +31,27 @@ def on_post_page(output: str, **_: Any) -> str:
     )
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Turn the mathematics of a page into MathML, and leave its code alone."""
+    if page.file.src_uri == "gallery.md":
+        markdown = _with_programs(markdown)
     parts = _FENCE.split(markdown)
     return "".join(part if k % 2 else _MATH.sub(_mathml, part) for k, part in enumerate(parts))
+
+
+def _with_programs(markdown: str) -> str:
+    """The page of the gallery, each program folded up below it; its name leads there, and unfolds it."""
+    shown = ["## The programs"]
+
+    def fold(match: re.Match[str]) -> str:
+        name = match[1]
+        anchor = name.replace(".", "-").replace("/", "-")
+        text = (_EXAMPLES.parent / name if "/" in name else _EXAMPLES / "gallery" / name).read_text()
+        opened = f'<details markdown="1"><summary markdown="span">`{name}`</summary>'
+        shown.append(f'{opened}\n<div id="{anchor}" markdown="1">\n\n```python\n{text}```\n\n</div>\n</details>')
+        return f"([`{name}`](#{anchor}){match[2]}"
+
+    return "\n\n".join([re.sub(r"\(`([\w/]+\.py)`([);])", fold, markdown), *shown])
 
 
 def _mathml(match: re.Match[str]) -> str:

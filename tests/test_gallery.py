@@ -5,6 +5,7 @@ import runpy
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -43,6 +44,15 @@ def test_the_notebook_runs():
             *lines, last = "".join(cell["source"]).splitlines()
             exec("\n".join(lines), names)
             assert "<table" in eval(last, names)._repr_html_()
+
+
+def test_the_site_shows_every_program_whose_name_leads_to_it():
+    hooks = runpy.run_path(str(ROOT / "docs" / "hooks.py"))
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="gallery.md"))
+    made = hooks["on_page_markdown"]((ROOT / "docs" / "gallery.md").read_text(), page=page)
+    for name in PROGRAMS:
+        assert f"[`{name}.py`](#{name}-py)" in made and f'<div id="{name}-py"' in made
+        assert (GALLERY / f"{name}.py").read_text() in made
 
 
 def test_the_page_names_every_program():

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from shared import ENGINE, save, size
+from shared import ENGINE, axes, save, size
 
 import laconic as lc
 
@@ -75,7 +75,14 @@ def main() -> None:
     learner = Averaged(step=0.1, loss=Tilted(), channel=lc.Channel(quantizer=Halves()))
     trace = lc.simulate(learner, Bumps(), lc.Network.ring(5), X, y, engine=ENGINE)
     print(trace)
-    save(trace.plot(panels=["rounds", "bits"], width=7), "own_parts")
+    figure, panel = axes()
+    at = np.linspace(0, 1, 200)
+    panel.plot(X[-60:].ravel(), y[-60:].ravel(), ".", color="#b8b8b8", label="what all five measured lately")
+    panel.plot(at, np.sin(6 * at), "--", color="#222222", label="without noise")
+    panel.plot(at, Bumps()(at[:, None]) @ trace.weights[0], label="agent 0: rather too high than too low")
+    panel.set(xlabel="input", ylabel="label")
+    panel.legend(frameon=False, fontsize=9)
+    save(figure, "own_parts")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ from typing import Any
 
 import matplotlib as mpl
 
+from laconic.plot.style import FAINT, INK, QUIET, STYLES
+
 mpl.use("agg")
 
 #: In a hurry nothing is compiled.
@@ -28,7 +30,7 @@ def save(figure: Any, name: str) -> Path:
     folder = Path(os.environ.get("GALLERY_OUT", "gallery"))
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.png"
-    figure.savefig(path, dpi=90)
+    figure.savefig(path, dpi=120)
     print(f"wrote {path}")
     return path
 
@@ -38,7 +40,17 @@ def axes(width: float = 6.0, height: float = 3.4) -> tuple[Any, Any]:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
-    panel = figure.add_subplot()
+    return figure, dress(figure.add_subplot())
+
+
+def dress(panel: Any) -> Any:
+    """A panel in the colours of the house: thin grey axes, quiet numbers, lines that one can tell apart."""
+    panel.set_prop_cycle(color=[style.color for style in STYLES], linewidth=[1.8] * len(STYLES))
     panel.spines[["top", "right"]].set_visible(False)
-    panel.grid(color="#e4e4e4")
-    return figure, panel
+    panel.spines[["left", "bottom"]].set_color(QUIET)
+    panel.tick_params(which="both", colors=QUIET, labelsize=9)
+    panel.xaxis.label.set(color=INK, fontsize=10)
+    panel.yaxis.label.set(color=INK, fontsize=10)
+    panel.grid(color=FAINT, linewidth=0.8)
+    panel.set_axisbelow(True)
+    return panel

@@ -11,7 +11,7 @@ def main() -> None:
     learners = [lc.Local(), lc.ODKLA(eta=1.0), lc.QCODKLA(eta=1.0, alpha=0.3, beta=0.999)]
     figure = None
     for trace in lc.sweep(learners, features, lc.Network.random(10, p=0.4, seed=0), data.X, data.y, engine=ENGINE):
-        figure = trace.plot(figure=figure)
+        figure = trace.plot(figure=figure, **({} if figure else {"panels": ["rounds", "bits"]}))
         print(trace)
     save(figure, "tour")
 
