@@ -1,10 +1,14 @@
 """The compiled arithmetic of waves beside NumPy's: what is shared to the bit, what a sender says by its codes."""
 
+import numba
 import numpy as np
 import pytest
 
 from laconic.engine.wave_arithmetic import CompiledArithmetic
+from laconic.engine.wave_describing import settle_all, settle_few
+from laconic.engine.wave_spectrum import reduce_matrix
 from laconic.waves import Arithmetic
+from laconic.waves.message import Said
 from laconic.waves.terms import matrix_of
 
 SLOW, FAST = Arithmetic(), CompiledArithmetic()
@@ -24,6 +28,16 @@ def same(some, others):
     assert len(some) == len(others)
     for one, other in zip(some, others, strict=True):
         assert one[:2] == other[:2] and np.array_equal(one.codes, other.codes)
+
+
+@numba.njit(error_model="numpy")  # Python cannot call what it calls
+def settle_by(few, matrix, row, rows):
+    n = len(matrix)
+    diagonal, beside, lengths = np.empty(n), np.empty(n), np.empty(n)
+    reduce_matrix(matrix, n, diagonal, beside, lengths, np.empty((1, n)))
+    if few:
+        return settle_few(matrix, lengths, diagonal, beside, 1.0, 0.1, 40, rows, row)
+    return settle_all(matrix, lengths, diagonal, beside, 1.0, 0.1, 40, rows, row)
 
 
 @pytest.mark.parametrize("n", [1, 3, 8, 22, 41])
@@ -62,12 +76,13 @@ def test_both_say_the_same(beyond, outputs):
         assert np.array_equal(one.raised(base, lower, other, 30.0), SLOW.raised(base, lower, terms, 30.0))
 
 
+@pytest.mark.parametrize("least", [-0.2, 0.02])  # by QL, by bisection
 @pytest.mark.parametrize("outputs", [None, 5])
-def test_both_settle_the_same(outputs):
+def test_both_settle_the_same(outputs, least):
     n = 22
     rng = np.random.default_rng(1)
     lower = factor_of(rng, n)
-    values = np.concatenate([[-0.2, 0.1, 0.4], np.linspace(0.6, 1.9, n - 6), [2.5, 4.0, 30.0]])
+    values = np.concatenate([[least, 0.1, 0.4], np.linspace(0.6, 1.9, n - 6), [2.5, 4.0, 30.0]])
     information = lower @ symmetric(rng, n, values) @ lower.T - 0.3 * np.eye(n)
     moments = rng.standard_normal(n if outputs is None else (outputs, n))
     asked = lower, information, 0.3, 1.0, n**-0.5, 40, moments
@@ -78,6 +93,33 @@ def test_both_settle_the_same(outputs):
     inner = symmetric(np.random.default_rng(2), n, np.maximum(values, 0.5))  # where W is known, so is the answer
     plain = FAST.settled(np.eye(n), inner - 0.3 * np.eye(n), 0.3, 1.0, 0.2, 40, moments)[1]
     np.testing.assert_allclose(plain, np.linalg.solve(inner, moments.T).T, rtol=1e-9, atol=1e-10)
+
+
+def test_few_eigenvalues_need_not_all_be_found():
+    """The root solves by those that count; with all of them it comes to the same."""
+    n = 40
+    rng = np.random.default_rng(3)
+    values = np.concatenate([[0.02, 0.1, 0.1002, 0.4], np.linspace(0.6, 1.9, n - 6), [2.5, 30.0]])
+    matrix, row = symmetric(rng, n, values), rng.standard_normal((1, n))
+    (solved, terms), (also, others) = [(row.copy(), np.zeros((40, n + 2), dtype=np.int64)) for _ in range(2)]
+    assert settle_by(True, matrix.copy(), solved, terms) == settle_by(False, matrix.copy(), also, others) == 2
+    assert np.array_equal(terms, others)
+    np.testing.assert_allclose(solved, also, rtol=1e-9, atol=1e-10)
+
+
+def test_nobody_reads_a_message_of_this_process_again():
+    n = 22
+    rng = np.random.default_rng(4)
+    matrix = symmetric(rng, n, np.linspace(-3.0, 3.0, n))
+    terms, step, codes = FAST.told(np.eye(n), matrix, 1.0, np.zeros((n, n)), 1.0, 0.1, 40, rng.standard_normal(n), 0.1)
+    said = Said(3, False, 2.0, 0.5, 0.25, terms, step, codes, pull=-1.0, doubt=2.0)
+    data, bits = FAST.encode(said)
+    assert FAST.decode(data, n, down=False)[0] is said
+    for arithmetic in (SLOW, FAST):  # of others it is read, and says the same
+        back, length = arithmetic.decode(bytes(bytearray(data)), n, down=False)
+        assert back is not said and length == bits == SLOW.encode(said)[1] and data == SLOW.encode(said)[0]
+        same(back.terms, terms)
+        assert np.array_equal(back.codes, codes) and back[:5] == said[:5] and back[8:] == said[8:]
 
 
 @pytest.mark.parametrize("equal", [2, 5, 12])

@@ -70,7 +70,8 @@ def test_bits_of_a_message_by_hand():
     assert encode(down)[0].hex() == "0002" + "40400000" + "3f00" + "400780"
     # Of two outputs, each has its four numbers and its vector: a step, an order, the codes.
     two = np.array([1.0, -2.0])
-    both = Said(1, False, 3.0, two, two, (), np.array([128, 129]), np.zeros((2, 4), dtype=np.int64), pull=two, doubt=two)
+    steps, codes = np.array([128, 129]), np.zeros((2, 4), dtype=np.int64)
+    both = Said(1, False, 3.0, two, two, (), steps, codes, pull=two, doubt=two)
     assert encode(both)[1] == 48 + 2 * 64 + 1 + 2 * (8 + 4 + 4)
 
 

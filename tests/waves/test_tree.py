@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import laconic as lc
-from laconic.waves import Rule, places
+from laconic.waves import Rule, places, tree
 
 NETWORKS = {
     "ring": lc.Network.ring(7),
@@ -37,6 +37,27 @@ def test_the_tree_is_one_of_shortest_paths_from_a_centre(network):
             assert place.parent == min(nearer)
     assert found[0].census == tuple(np.bincount(list(distances.values())).tolist())
     assert found[0].inner == sum(bool(p.children) and p.parent is not None for p in found)
+
+
+def test_the_root_of_many_is_found_by_few_searches(monkeypatch):
+    """Beside 900 eccentricities, all of them looked at: whoever is the k-th best."""
+    graph = nx.convert_node_labels_to_integers(nx.grid_2d_graph(30, 30), ordering="sorted")
+    graph.remove_nodes_from([k for k in range(0, 900, 7) if k not in nx.articulation_points(graph) and k % 5])
+    graph = nx.convert_node_labels_to_integers(graph.subgraph(max(nx.connected_components(graph), key=len)))
+    near = [sorted(graph[i]) for i in range(len(graph))]
+    reach, searches, search = nx.eccentricity(graph), [], tree._depths
+
+    def counted(neighbours, root):
+        searches.append(root)
+        return search(neighbours, root)
+
+    monkeypatch.setattr(tree, "_depths", counted)
+    best = sorted(reach, key=lambda i: (reach[i], i))
+    for term, most in ((0, 50), (3, 80)):
+        searches.clear()
+        found = tree.grow(near, [str(i) for i in range(len(graph))], term)
+        assert [place.parent for place in found].index(None) == best[term]
+        assert len(searches) < most < len(graph) / 5
 
 
 @pytest.mark.parametrize("network", NETWORKS.values(), ids=NETWORKS)

@@ -50,10 +50,13 @@ class Letter(bytes):
 
 @final
 class Rows(Sequence[Term]):
-    """Terms as rows of numbers, sign, step, codes; each becomes one only when somebody asks for it."""
+    """Terms as rows of numbers, sign, step, codes; each becomes one only when somebody asks for it.
 
-    def __init__(self, rows: Array) -> None:
-        self.rows = rows
+    ``body`` is all that a message up has after its header, of whoever has made both in one: terms and vectors.
+    """
+
+    def __init__(self, rows: Array, body: Array | None = None) -> None:
+        self.rows, self.body = rows, body
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -130,12 +133,15 @@ class CompiledArithmetic(Arithmetic):
 
     def encode(self, said: Said) -> tuple[bytes, int]:
         """A message as bytes, and its length in bits."""
-        n_terms, n, found = len(said.terms), said.codes.shape[-1], vectors(said)
-        rows = np.empty((n_terms + len(found), n + 2), dtype=np.int64)
-        rows[:n_terms] = rows_of(said.terms, n)
-        for row, (step, codes) in zip(rows[n_terms:], found, strict=True):
-            row[0], row[1], row[2:] = -1, step, codes
-        rows[n_terms, 0] = -1 if said.lift is None else said.lift
+        n_terms, n = len(said.terms), said.codes.shape[-1]
+        rows = said.terms.body if isinstance(said.terms, Rows) else None
+        if rows is None:
+            found = vectors(said)
+            rows = np.empty((n_terms + len(found), n + 2), dtype=np.int64)
+            rows[:n_terms] = rows_of(said.terms, n)
+            for row, (step, codes) in zip(rows[n_terms:], found, strict=True):
+                row[0], row[1], row[2:] = -1, step, codes
+            rows[n_terms, 0] = -1 if said.lift is None else said.lift
         most = 16 + len(rows) * (16 + _LONGEST_CODE * n)
         if len(self._bits) < most:
             self._bits = np.empty(most, dtype=np.uint8)
@@ -211,10 +217,10 @@ class CompiledArithmetic(Arithmetic):
             self._room_of(n_features),
             rows,
         )
-        said = rows[found : found + outputs]
+        said, terms = rows[found : found + outputs], Rows(rows[:found], rows[: found + outputs])
         if moments.ndim == 1:
-            return Rows(rows[:found]), int(said[0, 1]), said[0, 2:]
-        return Rows(rows[:found]), said[:, 1], said[:, 2:]
+            return terms, int(said[0, 1]), said[0, 2:]
+        return terms, said[:, 1], said[:, 2:]
 
     def settled(
         self, lower: Array, information: Array, thick: float, tolerance: float, nu: float, most: int, moments: Array

@@ -145,9 +145,7 @@ def settle_few(matrix, lengths, diagonal, beside, tolerance, nu, most, rows, tur
         return -1
     values = np.empty((1, (low + high + LANES - 1) // LANES * LANES))
     columns = np.empty((n_features, values.shape[1]))
-    if low + high > 0 and not find_pairs(
-        diagonal, beside, low, high, _LEAST, 1.0 + tolerance, _LEAST, values, columns
-    ):
+    if low + high > 0 and not find_pairs(diagonal, beside, low, high, _LEAST, 1.0 + tolerance, _LEAST, values, columns):
         return -1
     shares = np.empty(low)
     for k in range(outputs):

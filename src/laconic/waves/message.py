@@ -88,11 +88,12 @@ def bfloat16(values: Sequence[float]) -> list[int]:
     >>> bfloat16([1.0, -2.5, 1e300])
     [16256, 49184, 32610]
     """
-    near = [min(_LARGEST, max(-_LARGEST, x)) if x == x else math.copysign(_LARGEST, x) for x in values]
+    near = [
+        x if -_LARGEST < x < _LARGEST else math.copysign(_LARGEST, x)  # NaN too
+        for x in values
+    ]
     whole = struct.unpack(f">{len(near)}I", struct.pack(f">{len(near)}f", *near))
-    sizes = [bits & 0x7FFFFFFF for bits in whole]
-    halves = [min(0x7F7F, size + 0x7FFF + (size >> 16 & 1) >> 16) for size in sizes]
-    return [bits >> 31 << 15 | half for bits, half in zip(whole, halves, strict=True)]
+    return [bits >> 16 & 0x8000 | min(0x7F7F, (bits & 0x7FFFFFFF) + 0x7FFF + (bits >> 16 & 1) >> 16) for bits in whole]
 
 
 def from_bfloat16(halves: Sequence[int]) -> tuple[float, ...]:

@@ -27,18 +27,19 @@ def silent(n_agents: int) -> dict[str, Array]:
 def spoken(mail: Sequence[tuple[int, Message]], nodes: Sequence[Node]) -> dict[str, Array]:
     """The columns of a round: who spoke, how many bits and terms, of which wave; trust where the root decided."""
     row = silent(len(nodes))
+    sent, sizes, on_links, terms = (row[name] for name in ("sent", "message_sizes", "info.link_bits", "info.terms"))
     for agent, message in mail:
-        place = nodes[agent].place
-        row["sent"][agent] = True
-        row["message_sizes"][agent] += message.bits
-        row["info.link_bits"][agent] += message.bits * len(message.to)
-        row["info.terms"][agent] += message.n_terms
-        row["info.wave"][:2] = message.wave, message.start
-        row["info.wave"][3] = place.height
-        if place.parent is None and message.wave == nodes[agent].adopted:
-            row["info.trust"] = np.array(np.max(nodes[agent].trust))
+        sent[agent] = True
+        sizes[agent] += message.bits
+        on_links[agent] += message.bits * len(message.to)
+        terms[agent] += message.n_terms
+        node = nodes[agent]
+        if node.place.parent is None and message.wave == node.adopted:
+            row["info.trust"] = np.array(np.max(node.trust))
     if mail:
-        row["info.wave"][2] = next(node.place.agent for node in nodes if node.place.parent is None)
+        agent, message = mail[-1]
+        root = next(node.place.agent for node in nodes if node.place.parent is None)
+        row["info.wave"][:] = message.wave, message.start, root, nodes[agent].place.height
     return row
 
 
