@@ -56,5 +56,21 @@ def test_the_module_runs_and_help_is_light():
     assert done.stdout == "[]\n"
 
 
+def test_help_has_colours_where_a_person_looks(capsys, monkeypatch):
+    plain, _ = run(capsys, "run", "--help")
+    assert "\033" not in plain
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    dressed, _ = run(capsys, "run", "--help")
+    assert re.sub(r"\033\[\d+m", "", dressed) == plain
+    assert "\033[1mexamples:\033[0m" in dressed
+    assert "  \033[36mlaconic run my.csv --live --open --beside qc-odkla\033[0m\n" in dressed
+    assert "  \033[36m--pace R\033[0m  " in dressed
+    assert "  \033[36mdemo\033[0m        see it all" in run(capsys, "--help")[0]
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert run(capsys, "run", "--help")[0] == plain
+
+
 def test_version(capsys):
     assert run(capsys, "--version")[0] == f"laconic {lc.__version__}\n"

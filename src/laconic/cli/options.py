@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import re
+import sys
 import textwrap
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, final
@@ -13,6 +14,9 @@ from laconic._worded import Argument, Setting
 from laconic.features import KERNELS
 
 _CHOICE = re.compile(r"argument (\S+): invalid choice: (.+?) \(choose from (.+)\)$")
+#: In a help text: a heading, and what is typed, which ends where its description begins.
+_HEADING = re.compile(r"^([a-z][a-z ]*:)", re.MULTILINE)
+_TYPED = re.compile(r"^(  )((?:-|laconic )\S*(?: \S+)*|[a-z]+(?=  ))", re.MULTILINE)
 
 #: The library speaks of arguments; at a terminal they are options. Those of the learners and channels keep their names.
 OPTIONS = {
@@ -65,6 +69,13 @@ class Parser(argparse.ArgumentParser):
         self.print_help()
         return 0
 
+    def print_help(self, file: Any = None) -> None:
+        """Headings in bold and what can be typed in colour, where a person looks."""
+        from laconic.cli.words import looked_at  # which needs the names of options
+
+        text = self.format_help()
+        self._print_message(_dressed(text) if file is None and looked_at() else text, file or sys.stdout)
+
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """What is not known is said here, by the parser of the command, which knows its options."""
         found, rest = super().parse_known_args(args, namespace)
@@ -89,6 +100,11 @@ class Parser(argparse.ArgumentParser):
         message = message.removeprefix("argument ").replace(": must", " must").rstrip(".")
         ending = "" if message.endswith("?") else "."
         self.exit(2, f"laconic: {message}{ending} (See `{self.prog} --help`.)\n")
+
+
+def _dressed(text: str) -> str:
+    """A help text for a terminal with colours; argparse does that itself from Python 3.14 on."""
+    return text if "\033" in text else _TYPED.sub("\\1\033[36m\\2\033[0m", _HEADING.sub("\033[1m\\1\033[0m", text))
 
 
 def describe(about: str, examples: str) -> dict[str, Any]:
