@@ -280,6 +280,21 @@ def test_two_of_one_name_both_hear_and_one_of_them_stays(first, clock):
     assert net.hosts["1"].agent.edges == {"0": "live", "2": "live"}
 
 
+def test_the_sensor_of_a_second_process_goes_on_too():
+    """It said the same sample over and over, which weighed on whoever kept what that process had learned."""
+    rng = np.random.default_rng(2)
+    X = rng.uniform(size=(300, 3, 2))
+    y = np.sin(5 * X[..., 0])
+    features = lc.RandomFeatures.gaussian(n_inputs=2, n_frequencies=6, bandwidth=0.5, seed=0)
+    twice = Twice(1.0, 6.0, "2", disk=True, first=False)
+    options = {"faults": [twice], "checkpoint_every": 1, "sensors": True}
+    net = VirtualNetwork(lc.WaveRLS(growth=1.3), features, lc.Network.path(3), X, y, **options)
+    net.run(300, until=9.0)
+    own, learned = net.hosts["2"].agent._ledger.node.own, net.taken["2"]
+    assert own.count == learned > 80
+    np.testing.assert_allclose(own.moments, y[:learned, 2] @ features(X[:learned, 2]))
+
+
 def test_a_neighbour_that_is_not_in_the_list_is_none_also_after_a_restart():
     net = make_network(Unlisted(3.0, 9.0, "1", "2"), Crash(5.0, 6.0, "1", disk=True))
     net.run(400, until=4.0)

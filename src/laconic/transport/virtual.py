@@ -76,6 +76,7 @@ class Learning:
         self.pacer = pacer
         self.fenced = False  # whether it was told that another has its name
         self._network, self._number, self._link, self._disk = network, number, link, disk
+        self._next = network.taken[pacer.agent.name]  # what its sensor says next, also while it is a second one
 
     def start(self, now: float, offset: float = 0.0) -> None:
         """Start the driver of this host at ``now``."""
@@ -100,13 +101,14 @@ class Learning:
             pacer.handle_timer(now)
         agent = pacer.agent
         # On slots everybody has rounds of its own: who is there first goes on, so that the others hear it.
-        t = network.taken[agent.name] if network.sensors else agent.round
+        t = self._next if network.sensors else agent.round
         had_round = pacer.wants_sample and (not network.resting if network.slotted else agent.round < network.target)
         if had_round:
             counts = network.hosts[agent.name].program is self  # and is no second one of that name
-            network.taken[agent.name] = t + counts
+            self._next = t + 1
             agent.end_round()
             if counts:
+                network.taken[agent.name] = t + 1
                 network.models[agent.name].append(agent.weights)
             at = t % len(network.y)
             info = pacer.learn(network.X[at, self._number], network.y[at, self._number], now)
