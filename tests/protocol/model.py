@@ -57,8 +57,8 @@ class Whole:
     def open(self, index, replica, share):
         self.replicas[index], self.shares[index] = replica or 0, share
 
-    def listen(self, indices):
-        for i in indices:
+    def listen(self, indices, grown):
+        for i in set(indices) - set(grown):
             self.shares[i] += self.now - self.replicas[i]
 
     def let_pass(self, index, rounds):

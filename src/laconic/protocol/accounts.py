@@ -77,12 +77,16 @@ class Accounts:
             self.ledger.said(index)[:] = replica
         self.ledger.shares[index] = share
 
-    def listen(self, indices: list[int]) -> None:
-        """End a round: what the replicas say, the dual, and F <- F + hat - replica of these edges."""
+    def listen(self, indices: list[int], grown: list[int]) -> None:
+        """End a round: what the replicas say, the dual, and F <- F + hat - replica of all but ``grown``."""
+        kept = [(index, self.share(index)) for index in grown]
         self._listen_to(tuple(indices))
         self.ledger.listen()
         self._listen_to(self._counted)  # by how many the next step is divided
-        if self.ledger.clips and tuple(indices) != self._counted:  # a share that has not grown counts in the dual, too
+        for index, share in kept:
+            self.ledger.shares[index] = share
+        # Where pulls are clipped, a share that has not grown counts in the dual, too.
+        if kept or (self.ledger.clips and tuple(indices) != self._counted):
             self.settle(list(self._counted))
 
     def _listen_to(self, indices: tuple[int, ...]) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from laconic.protocol import messages as m
 from laconic.protocol.handshake import Handshake
 from laconic.protocol.messages import Farewell, Kind, Request, Statement
-from laconic.protocol.session import LIVE, OPENING, Session
+from laconic.protocol.session import LAGGING, LIVE, OPENING, Session
 from laconic.protocol.table import Connected, Disconnected
 
 LATER = 0.95  # of how late messages were, what is expected of the next, each round that none is later
@@ -52,14 +52,33 @@ class Conversation(Handshake):
         """End the round: the share of every edge that has spoken in it grows, and the dual with it."""
         if self.finished == self.round:
             return
+        grown: list[int] = []
         if self.lockstep:
-            ends = [e for e in self.ends.values() if e.stage is LIVE and e.k < e.spoken]
+            due = [e for e in self.ends.values() if e.stage is LIVE and e.k < e.spoken]
+            heard = [e.index for e in due]
         else:
-            ends = [e for e in self.ends.values() if e.stage is LIVE and e.k < e.label and not e.stands]
-        self.book.listen([e.index for e in ends])
-        for end in ends:
+            ends = [e for e in self.ends.values() if e.stage is LIVE and not e.stands]
+            due = [e for e in ends if e.k < e.label and not self.is_ahead(e)]
+            heard = [e.index for e in ends]
+            # Who has spoken of a later round before this one was over is heard like the others; its share has grown.
+            if len(due) < len(ends):
+                grown = sorted({*heard} - {e.index for e in due})
+        self.book.listen(heard, grown)
+        for end in due:
             end.k += 1
         self.finished = self.round
+
+    def is_ahead(self, end: Session) -> bool:
+        """On slots: whether this end has been a round ahead of the other for long, and so lets one pass uncounted.
+
+        Of two that open an edge, a tick may come between: one has counted a round that the other has not. Whoever hears
+        a later one catches up, but only until the other's next tick: so it would stay, and what is said by the one
+        behind would be a round late for ever. Where messages do take so long it is of no use, so it is seldom tried.
+        """
+        if end.lagged < end.lagging:
+            return False
+        end.lagged, end.lagging = 0, min(2 * end.lagging, LAGGING[1])
+        return True
 
     def begin(self, kind: Kind, data: Any, say: bool = True) -> None:
         """Begin a round with what is said in it; ``say`` is False where silence is not worth a byte."""
@@ -180,6 +199,10 @@ class Conversation(Handshake):
         if why:
             raise m.Refusal(why)
         end.late = max(end.late, float(late))
+        if late <= 0:
+            end.lagged = 0
+        elif end.lagged_in != self.round:
+            end.lagged, end.lagged_in = end.lagged + 1, self.round
         if late < 0:
             self.book.let_pass(end.index, -late)
             end.k = statement.label - 1

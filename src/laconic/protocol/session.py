@@ -24,6 +24,10 @@ LOGGED = 8  # own statements kept to be said again: lockstep needs two
 HELD = 64  # statements that came too early
 WITNESSED = 8  # of so many statements one is witnessed by the digest of the share, too
 APART = 10  # edge rounds that two ends of a live edge may be apart, on slots
+LAGGING = (
+    8,
+    256,
+)  # on slots: late statements in a row after which an end waits for a round; then each time twice as many
 SUPERSEDED = 8  # incarnations of a neighbour that others have taken the place of
 
 
@@ -62,8 +66,8 @@ class Book(Protocol):
     def open(self, index: int, replica: Any, share: Any) -> None:
         """Put a replica and a share in the place of what was known."""
 
-    def listen(self, indices: list[int]) -> None:
-        """End a round: F <- F + hat - replica for these edges, and the dual moves by rho times that."""
+    def listen(self, indices: list[int], grown: list[int]) -> None:
+        """End a round: hear these edges; of those not in ``grown`` F <- F + hat - replica, and the dual moves."""
 
     def let_pass(self, index: int, rounds: int) -> None:
         """F <- F + rounds (hat - replica)."""
@@ -126,6 +130,9 @@ class Session:
         What was said too early to be used.
     unheard : int
         On slots: edge rounds since the other was heard.
+    lagged, lagged_in, lagging : int
+        On slots: rounds in a row in which the other was heard, and too late; the last of them; and how many such make
+        this end wait for a round.
     claim : int
         The round that the other last said it was in.
     behind : bool
@@ -158,6 +165,9 @@ class Session:
     origin: tuple[int, ...] = ()
     held: list[Statement] = field(default_factory=list)
     unheard: int = 0
+    lagged: int = 0
+    lagged_in: int = -1
+    lagging: int = LAGGING[0]
     claim: int = 0
     behind: bool = False
     inc: int = 0
@@ -228,7 +238,8 @@ class Session:
 
     def begin(self) -> None:
         """Count from the start of a session."""
-        self.k = self.label = self.spoken = self.heard = self.unheard = 0
+        self.k = self.label = self.spoken = self.heard = self.unheard = self.lagged = 0
+        self.lagging = LAGGING[0]
         self.log = ()
         self.held = []
 

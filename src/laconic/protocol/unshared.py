@@ -69,7 +69,7 @@ class Unshared:
     def begin_with(self, model: object) -> None:
         """Take over a model at the start: what all know is told by a wave, or in answer to a standing."""
 
-    def listen(self, indices: list[int]) -> None:
+    def listen(self, indices: list[int], grown: list[int]) -> None:
         """End a round; no share grows by that."""
 
     def let_pass(self, index: int, rounds: int) -> None:
