@@ -3,8 +3,10 @@
 import doctest
 import importlib.util
 import re
+import runpy
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -95,6 +97,18 @@ def test_readme_examples():
     report = []
     failed = doctest.DocTestRunner(optionflags=flags, verbose=False).run(test, out=report.append).failed
     assert failed == 0, "".join(report)
+
+
+def test_badges_say_what_is_true():
+    """They are drawn from pyproject.toml; README shows each of them, and each is what would be drawn now."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    made = runpy.run_path(str(ROOT / "docs" / "images" / "badges.py"))["badges"](settings)
+    shown = re.findall(r"docs/images/badges/(\w+\.svg)", (ROOT / "README.md").read_text())
+    assert sorted(shown) == sorted(made)
+    for file, text in made.items():
+        assert (ROOT / "docs" / "images" / "badges" / file).read_text() == text
+    assert f">{lc.__version__}<" in made["version.svg"]
+    assert "Redistribution and use" in (ROOT / "LICENSE").read_text() and ">BSD-3-Clause<" in made["license.svg"]
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,7 @@ def read(value: object, X: object = None) -> RandomFeatures:
 def _width(X: object) -> int:
     """The number of inputs that a stream has."""
     first = X[0] if isinstance(X, (list, tuple)) and X else X
-    shape = getattr(first, "shape", ())
+    shape: tuple[int, ...] = getattr(first, "shape", ())
     if len(shape) < 2 or not shape[-1]:
         raise ArgumentError(
             "features",
