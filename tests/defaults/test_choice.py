@@ -192,7 +192,19 @@ def test_labels_that_were_not_learned_as_they_are_are_counted():
     clean = learn_untuned(X, y, lc.Network.ring(4))
     assert clean.held == (0, 0)
     spread = y.std()
-    y[[20, 40, 60], [0, 1, 2]] = y.mean() + np.array([40, 300, 24]) * spread
+    # The last one is far off, too, but of an agent that has seen one of seven deviations.
+    y[[20, 40, 10, 90], [0, 1, 2, 2]] = y.mean() + np.array([40, 300, 7, 40]) * spread
     run = learn_untuned(X, y, lc.Network.ring(4), task="numbers")
     assert run.held == (1, 2)
     assert learn_untuned(X, np.where(y > y.mean(), "a", "b"), lc.Network.ring(4)).held == (0, 0)
+
+
+@pytest.mark.parametrize("size", [1e-12, 1e-9, 1e12])
+def test_the_unit_of_labels_does_not_matter(size):
+    X, y = stream(60)
+    run, other = (learn_untuned(X, y * factor, lc.Network.ring(4), task="numbers") for factor in (1.0, size))
+    assert other.scores.r2() == pytest.approx(run.scores.r2(), abs=0.02)
+    assert other.scores.mse() == pytest.approx(run.scores.mse() * size**2, rel=0.05)
+    assert other.global_mse == pytest.approx(run.global_mse * size**2, rel=0.1)
+    said = other.choice.labels.decode(other.scores.predictions[-20:, :, 0])
+    assert np.abs(said - y[-20:] * size).mean() < np.abs(y[-20:] * size).mean()

@@ -319,3 +319,20 @@ def test_without_river_one_sentence_says_what_to_install(monkeypatch):
         lc.river.Regressor  # noqa: B018
     monkeypatch.undo()
     assert importlib.import_module("laconic.estimators.river").Regressor is lc.river.Regressor
+
+
+@pytest.mark.parametrize("size", [20, 30, 60, 1e3, 1e7])
+def test_ten_labels_of_any_size_hardly_move_a_model_of_one_stream(size):
+    errors = {}
+    for wild in (False, True):
+        rng = np.random.default_rng(3)
+        model, off = lc.river.Regressor(n_frequencies=30), []
+        at = rng.choice(600, 10, replace=False)
+        for k, x in enumerate(rng.standard_normal((600, 2)).tolist()):
+            y = 3 * np.sin(2 * x[0]) + x[1]
+            record = dict(zip("ab", x, strict=True))
+            if k >= 300 and k not in at:
+                off.append(model.predict_one(record) - y)
+            model.learn_one(record, y + size * 2.4 * (-1) ** k if wild and k in at else y)
+        errors[wild] = np.mean(np.square(off))
+    assert errors[True] < 2 * errors[False] + 0.02

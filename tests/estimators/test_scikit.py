@@ -548,3 +548,36 @@ def test_a_lone_classifier_refuses_a_third_label():
     assert model._shortcut is not None
     with pytest.raises(ValueError, match="y must hold only the classes"):
         model.partial_fit(X[:1], np.array([2]))
+
+
+@pytest.mark.parametrize("size", [20, 60, 1e7])
+def test_labels_that_cannot_be_are_left_out_of_a_table_and_of_what_comes_after(size):
+    rng = np.random.default_rng(4)
+    X, others = rng.standard_normal((2, 600, 2))
+    y, truth = (3 * np.sin(2 * part[:, 0]) + part[:, 1] for part in (X, others))
+    y[rng.choice(600, 10, replace=False)] = size * y.std()
+    model = lc.DecentralizedKernelRegressor(n_frequencies=50, random_state=0).fit(X, y)
+    assert model.score(others, truth) > 0.95
+    model.partial_fit(others[:50], np.where(np.arange(50) == 20, size * y.std(), truth[:50]))
+    assert model.score(others, truth) > 0.9
+
+
+def test_a_heavy_tail_is_learned_as_it_is():
+    rng = np.random.default_rng(16)
+    X = np.exp(1.5 * rng.standard_normal((2000, 2)))
+    y = X @ [1.0, 0.5] + 0.1 * rng.standard_normal(2000)
+    model = lc.DecentralizedKernelRegressor(random_state=0).fit(X[:1500], y[:1500])
+    assert np.abs(y - np.median(y)).max() > 25 * model.scale_
+    assert model.score(X[1500:], y[1500:]) > 0.99
+
+
+def test_weights_that_add_up_to_one_are_as_good_as_others():
+    rng = np.random.default_rng(6)
+    X = rng.standard_normal((300, 2))
+    y, weights = 3 * np.sin(2 * X[:, 0]) + X[:, 1], rng.exponential(size=300)
+    by_sum, by_mean = (
+        lc.DecentralizedKernelRegressor(n_frequencies=40, random_state=0).fit(X, y, sample_weight=weights / total)
+        for total in (weights.sum(), weights.mean())
+    )
+    assert by_mean.score(X, y) > 0.9
+    np.testing.assert_allclose(by_sum.predict(X), by_mean.predict(X), rtol=1e-6, atol=1e-6)

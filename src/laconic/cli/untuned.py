@@ -29,6 +29,7 @@ from laconic.experiments.streams import Stream
 from laconic.network import Network
 
 _AGENTS = 5
+_LOST = 99  # an R2 below minus that is not worth its digits
 _NAMES = {
     "mean": "the mean so far",
     "linear": "a linear model of all rows",
@@ -253,4 +254,5 @@ def _held(n_clipped: int, n_left: int) -> list[str]:
 def _line(name: str, scores: Scores, classes: bool) -> list[str]:
     if classes:
         return [name, f"{scores.accuracy():.3f}", f"{scores.accuracy(True):.3f}"]
-    return [name, f"{scores.r2():.3f}", f"{scores.r2(True):.3f}", number(scores.mse())]
+    shown = (f"{r2:.3f}" if r2 > -_LOST else f"below -{_LOST}" for r2 in (scores.r2(), scores.r2(True)))
+    return [name, *shown, number(scores.mse())]

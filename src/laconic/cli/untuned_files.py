@@ -22,7 +22,9 @@ def write(folder: Path, read: OpenTable, rows: Array, run: Untuned, found: dict[
     """The trace, the model for everybody, every row's prediction, the picture, and what was found; returns names."""
     labels = run.choice.labels
     about: dict[str, Any] = {"inputs": list(read.names), "target": read.target}
-    about |= {"classes": list(labels.classes)} if labels.task == CLASSES else {"centre": labels.centre, "scale": 1.0}
+    about |= (
+        {"classes": list(labels.classes)} if labels.task == CLASSES else {"centre": labels.centre, "scale": labels.unit}
+    )
     trace = dataclasses.replace(run.traces[0], about={**run.traces[0].about, "data": about})
     trace.save(folder / "trace.npz")
     _save_model(folder / "model.npz", run, trace, about)

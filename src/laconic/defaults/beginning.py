@@ -38,6 +38,7 @@ class Beginning(NamedTuple):
     truth: Array
     network: Network
     shift: float
+    ratio: float
 
     def run(self, learner: Learner) -> Trace:
         """The first rounds, learned by ``learner`` over the small map."""
@@ -46,7 +47,7 @@ class Beginning(NamedTuple):
 
     def predictions(self, trace: Trace) -> Array:
         """(rounds, N, K), as of the labels that were chosen later."""
-        return np.asarray(trace.predictions.reshape(self.truth.shape) + self.shift)
+        return np.asarray(trace.predictions.reshape(self.truth.shape) * self.ratio + self.shift)
 
     def central(self, ridge: float) -> Array:
         """The same, of a centre that is sent every row."""
@@ -54,7 +55,7 @@ class Beginning(NamedTuple):
             recursive_least_squares(self.choice.features, self.X, column, centralised=True, regularization=ridge)
             for column in np.moveaxis(self.truth, -1, 0)
         ]
-        return np.stack(parts, axis=-1) + self.shift
+        return np.stack(parts, axis=-1) * self.ratio + self.shift
 
 
 def begin(
@@ -82,8 +83,8 @@ def begin(
     end = PREFIX + min(2 * places(network)[0].height, PREFIX)
     encoded = choice.labels.encode(y[:end])
     truth = encoded[..., None] if encoded.ndim == 2 else encoded
-    shift = choice.labels.centre - labels.centre if labels.task == NUMBERS else 0.0
-    return Beginning(choice, start, X[:end], truth, network, shift)
+    shift = (choice.labels.centre - labels.centre) / labels.unit if labels.task == NUMBERS else 0.0
+    return Beginning(choice, start, X[:end], truth, network, shift, choice.labels.unit / labels.unit)
 
 
 def with_costs(trace: Trace, first: Trace) -> Trace:

@@ -170,8 +170,10 @@ def _learner(features: RandomFeatures, labels: Labels, budget: str, prefix: int)
         reason = f"least squares at every agent, nothing to tune; the {outputs} models share one matrix; {said}."
         return shared, f"Learner: {shared.name}, {reason}"
     clipped = 20.0 if labels.task == NUMBERS else None
-    learner = Personal(shared, deviations=clipped, usual=labels.deviation)
-    guard = "; labels far beyond all others are clipped" if clipped else ""
+    learner = Personal(
+        shared, deviations=clipped, usual=None if labels.deviation is None else labels.deviation / labels.unit
+    )
+    guard = "; labels far beyond all others are clipped or left out" if clipped else ""
     return learner, f"Learner: {learner.name}, least squares at every agent, nothing to tune{guard}; {said}."
 
 
@@ -193,6 +195,7 @@ def _features_in_words(features: RandomFeatures, n_rows: int) -> str:
     kept, all_inputs = len(features.scaling.columns), features.n_inputs
     ignored = f"; {all_inputs - kept} of {all_inputs} inputs do not vary and are ignored" if kept < all_inputs else ""
     direct = f", and the {features.n_direct} inputs themselves" if features.n_direct else ""
+    direct = ", and the input itself" if features.n_direct == 1 else direct
     return (
         f"Features: {features.n_frequencies} frequencies over raw inputs, scaled by the first {n_rows} rows{direct}: "
         f"{features.n_features} numbers{ignored}."

@@ -1,13 +1,15 @@
 """What labels are: numbers around a centre, or classes, each against all others; and the way back from scores.
 
 Numbers are learned as y - c, c the median of the first labels: away from the data a model returns to zero, and the
-median is a better guess than zero. Of K classes each has a model of its own over the same features, with +1 where a row
-belongs to it and -1 where it does not; of two classes one model is enough. The squared loss makes of such labels an
-estimate of 2 P(class | x) - 1, whence probabilities.
+median is a better guess than zero. What agents say has steps within limits, so labels far smaller or larger than 1
+are measured in a power of two, which changes no digit. Of K classes each has a model of its own over the same features,
+with +1 where a row belongs to it and -1 where it does not; of two classes one model is enough. The squared loss makes
+of such labels an estimate of 2 P(class | x) - 1, whence probabilities.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -21,6 +23,7 @@ NUMBERS, CLASSES = "numbers", "classes"
 TASKS = (NUMBERS, CLASSES)
 _MOST_CLASSES = 10  # whole numbers that take so few values, each of them often, are taken for classes
 _ROWS_A_CLASS = 5
+_SMALL, _LARGE = 2.0**-10, 2.0**20  # deviations between which labels are learned in their own unit
 
 
 def recognise(y: object) -> str:
@@ -53,11 +56,13 @@ class Labels:
         A deviation of y - c that one wild label cannot move; None where it is not known, and of classes.
     classes : tuple
         The classes, sorted; empty of numbers.
+    unit : float
+        A power of two by which y - c is divided; 1 but for very small or large numbers.
 
     Examples
     --------
     >>> Labels.measure([1.0, 2.0, 3.0, 900.0], "numbers")
-    Labels(task='numbers', centre=2.5, deviation=1.482..., classes=())
+    Labels(task='numbers', centre=2.5, deviation=1.482..., classes=(), unit=1.0)
     >>> colours = Labels.measure(["red", "blue", "green"], "classes")
     >>> colours.encode(["green", "blue"])
     array([[-1.,  1., -1.],
@@ -70,6 +75,7 @@ class Labels:
     centre: float = 0.0
     deviation: float | None = None
     classes: tuple[Any, ...] = ()
+    unit: float = 1.0
 
     @classmethod
     def measure(cls, y_first: object, task: str, classes: object = None) -> Labels:
@@ -85,7 +91,10 @@ class Labels:
             return cls(NUMBERS)
         centre = float(np.median(numbers))
         usual = deviation(np.abs(numbers - centre))
-        return cls(NUMBERS, centre, usual if 0 < usual < np.inf else None)
+        if not 0 < usual < np.inf:
+            return cls(NUMBERS, centre)
+        unit = 1.0 if _SMALL <= usual <= _LARGE else 2.0 ** math.floor(math.log2(usual))
+        return cls(NUMBERS, centre, usual, unit=unit)
 
     @property
     def n_models(self) -> int:
@@ -96,7 +105,7 @@ class Labels:
         """What is learned, of the shape of ``y`` and, of more than two classes, with an axis of classes behind."""
         array = np.asarray(y)
         if self.task == NUMBERS:
-            centred: Array = array.astype(np.float64) - self.centre
+            centred: Array = (array.astype(np.float64) - self.centre) / self.unit
             return centred
         known = np.array(self.classes)
         hit = array[..., None] == known
@@ -111,7 +120,7 @@ class Labels:
         """Labels for scores: numbers around the centre, or the class of the largest score."""
         array = np.asarray(scores, dtype=np.float64)
         if self.task == NUMBERS:
-            return array + self.centre
+            return array * self.unit + self.centre
         index = (array > 0).astype(int) if self.n_models == 1 else array.argmax(axis=-1)
         found: Array = np.array(self.classes)[index]
         return found

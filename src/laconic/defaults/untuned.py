@@ -54,12 +54,12 @@ class Scores:
     def mse(self, late: bool = False) -> float:
         """Mean squared error, in the labels' own unit; of classes, of their signs."""
         scored = self._scored(late)
-        return float(np.mean((self.predictions[scored] - self.truth[scored]) ** 2))
+        return float(np.mean((self.predictions[scored] - self.truth[scored]) ** 2)) * self.choice.labels.unit**2
 
     def r2(self, late: bool = False) -> float:
         """1 - mse / variance of the labels that were scored; 0 where they do not vary."""
         truth = self.truth[self._scored(late)]
-        variance = float(truth.var(axis=0).mean())
+        variance = float(truth.var(axis=0).mean()) * self.choice.labels.unit**2
         return 1 - self.mse(late) / variance if variance > 0 else 0.0
 
     def summary(self) -> dict[str, float]:
@@ -138,7 +138,7 @@ class Untuned:
     @property
     def global_mse(self) -> float:
         """The error of every agent's model on everybody's rows."""
-        return float(np.mean([trace.global_mse()[-1] for trace in self.traces]))
+        return float(np.mean([trace.global_mse()[-1] for trace in self.traces])) * self.choice.labels.unit**2
 
     @cached_property
     def baselines(self) -> dict[str, Scores]:

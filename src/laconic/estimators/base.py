@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from typing import Any, Self
 
@@ -21,7 +22,7 @@ from laconic.estimators.learning import Learned, learn, phi_of, rounds_to_settle
 from laconic.estimators.settled import settled_model
 from laconic.estimators.solo import Solo
 from laconic.features import OwnFeatures, RandomFeatures
-from laconic.guard.labels import LabelGuard, clipped
+from laconic.guard.labels import LabelGuard, believed
 from laconic.learners import Learner, Personal, Speech
 from laconic.model import Model
 from laconic.model.making import make_model
@@ -33,6 +34,7 @@ _PASSES = 10  # of learners that step along gradients; least squares needs one
 _SEEDS = 2**31 - 1
 _PREDICTED_ROWS = 8192  # at a time, so that the features of a large X never exist all at once
 _FLOAT64 = np.dtype(np.float64)
+_REMEMBERED = 1000  # of a table's labels, by which later ones are judged
 _MOST_REPEATED = 20  # times the rows: up to there whole weights are rows that come again
 
 
@@ -148,12 +150,13 @@ class DecentralizedKernelModel(BaseEstimator):
         owners, weights = self._indices(agents, len(X)), self._weights(X, sample_weight)
         n_passes = None if self.n_passes is None else _validate.integer("n_passes", self.n_passes, least=1)
         rows = dealing.merge(X, self._numbers(y), owners, weights)
+        if (total := float(rows.weights.sum())) < len(rows.weights):
+            # Shares of a whole say how rows compare, not that there are hardly any; how often rows came is never less.
+            rows = rows._replace(weights=rows.weights * (len(rows.weights) / total))
         labels = self._encoded(rows.labels)
         random = self._begin(rows.X, labels, None if self._owners is None else len(self._owners), whole=True)
-        if isinstance(self.learner_, Personal) and self.learner is None and (rows.weights != 1).any():
-            # The learner sees labels that are scaled by their weights, so that they are held to what is usual before.
-            labels = clipped(labels, self.learner_.deviations)
-            self.learner_ = Personal(self.learner_.shared, deviations=None)
+        if isinstance(self.learner_, Personal) and self.learner is None:
+            labels = self._whole(labels)
         rows, labels = self._repeated(rows, labels)
         order = random.permutation(len(rows.X))
         n_agents = self.network_.n_agents
@@ -173,6 +176,24 @@ class DecentralizedKernelModel(BaseEstimator):
             models = [part for part in found if part is not None]
             self._settled = np.stack(models) if len(models) == len(found) else None
         return self
+
+    def _whole(self, labels: Array) -> Array:
+        """A whole table's labels, of which those that cannot be are known: agents need not find out as in a stream.
+
+        Rows that come later are held to what is usual by guards that have seen the table's.
+        """
+        learner = self.learner_
+        assert isinstance(learner, Personal)
+        self.learner_ = Personal(learner.shared, deviations=None)
+        if self._task != "numbers" or learner.deviations is None:
+            return labels
+        kept = believed(labels)
+        guard = LabelGuard(learner.deviations, learner.usual)
+        order = np.random.default_rng(0).permutation(len(kept))  # rows are sorted by now
+        for label in kept[order[:_REMEMBERED]].tolist():
+            guard(label)
+        self._guards = [copy.deepcopy(guard) for _ in range(self.network_.n_agents)]
+        return np.asarray(kept)
 
     def _repeated(self, rows: dealing.Rows, labels: Array) -> tuple[dealing.Rows, Array]:
         """Weights as the learner takes them: least squares as they are, others as rows that come again."""

@@ -219,7 +219,7 @@ class Regressor(_Agents, base.Regressor):
 
     def _forget(self) -> None:
         self._mean, self._count = 0.0, 0
-        self._guard = LabelGuard(_DEVIATIONS)
+        self._guard = LabelGuard(_DEVIATIONS, whole=True)
         self._first: list[tuple[dict[Hashable, Any], float]] | None = []
 
     def learn_one(self, x: Record, y: float) -> None:
