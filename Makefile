@@ -83,4 +83,5 @@ dist: $(VENV)/.dev $(VENV)/.compiled ## build sdist and wheels into dist/, and r
 	@$(BIN)/python tools/check_dist.py
 
 clean: ## remove what the targets made
-	rm -rf $(VENV) site demo build dist .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site demo build dist .mypy_cache .ruff_cache .hypothesis src/laconic/engine/machine_code
+	find benchmarks docs examples src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +

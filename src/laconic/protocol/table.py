@@ -6,6 +6,7 @@ these names; ``then`` is the stage afterwards, None where it stays. Whatever doe
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 from laconic.protocol import messages as m
@@ -85,6 +86,7 @@ TABLE = (
 )  # fmt: skip
 
 
+@cache  # each agent asks for the same
 def rows_by_event(table: tuple[Row, ...]) -> dict[tuple[type, bool, Stage], tuple[tuple[str, str], ...]]:
     """(condition, action) of the rows that may fit, by event, whether this end leads, and stage."""
     found: dict[tuple[type, bool, Stage], tuple[tuple[str, str], ...]] = {}
