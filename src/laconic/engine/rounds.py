@@ -34,7 +34,7 @@ from laconic.engine.rows import clear_row, dot_row
 from laconic.engine.sincos import map_block, prefetch_row
 from laconic.engine.steps import ADAPT_THEN_COMBINE, LINEARIZED, LOCAL, PROXIMAL, hear_row, learn_row, value_of
 from laconic.engine.summing import FOLDED, fits, fold, scale_of, tally_row, top_of, total_of
-from laconic.engine.vectors import jit
+from laconic.engine.vectors import all_less, jit, lean, load, splat, vector_abs, width_of
 from laconic.engine.voting import hear_expert_row, learn_expert_row
 
 CHECK, LEARN, APPLY, HEAR, MEAN, MEASURE, TOPS, UNITS, FINISH = (1 << k for k in range(9))
@@ -197,15 +197,18 @@ def largest_label(labels, t, largest):
     return largest
 
 
-@jit
+@lean
 def first_bad_row(samples, start, stop):
     """The first row of ``samples`` in [start, stop) with an entry that is not a finite number; ``stop`` if none."""
-    length = samples.shape[1]
-    flat = samples.reshape(samples.size)
-    bad = 0
-    for k in range(start * length, stop * length):
-        bad |= not abs(flat[k]) < np.inf
-    if bad:
+    length, width = samples.shape[1], width_of(samples)
+    limits, finite = splat(samples.dtype.type(np.inf)), True
+    end = stop * length
+    rest = end - (end - start * length) % width
+    for k in range(start * length, rest, width):
+        finite &= all_less(vector_abs(load(samples, k)), limits)
+    for k in range(rest, end):
+        finite &= abs(samples[k // length, k % length]) < np.inf
+    if not finite:
         for row in range(start, stop):
             for k in range(length):
                 if not abs(samples[row, k]) < np.inf:

@@ -14,7 +14,7 @@ import numpy as np
 
 from laconic.engine.rows import add_row, dot_row, mix_spoken_row
 from laconic.engine.steps import LOGISTIC, SQUARED, SQUARED_HINGE, slope_of, value_of
-from laconic.engine.vectors import jit, ladder, load, splat, store, vector_fma
+from laconic.engine.vectors import ladder, lean, load, splat, store, vector_fma
 from laconic.engine.wave_rounds import gain_row
 
 _TILE = 4  # doubles of a vector
@@ -43,7 +43,7 @@ class Panel(NamedTuple):
     margins: np.ndarray
 
 
-@jit
+@lean
 def bend_of(loss, margin, label):
     """The second derivative of the loss, 0 where it has none."""
     if loss == SQUARED:
@@ -56,7 +56,7 @@ def bend_of(loss, margin, label):
     return 0.0
 
 
-@jit
+@lean
 def forget_spread(spread, at, size, raised, u, v):
     """P <- raised P - u u' - v v'."""
     raised = splat(raised)
@@ -67,7 +67,7 @@ def forget_spread(spread, at, size, raised, u, v):
             store(spread, row + k, vector_fma(v_j, load(v, k), kept))
 
 
-@jit
+@lean
 def least_squares_row(
     models, model, spread, at, size, n_features, phi, row, error, bend, forgetting, ridge, turn, gain, column
 ):
@@ -91,7 +91,7 @@ def least_squares_row(
     forget_spread(spread, at, size, raised, gain, column)
 
 
-@jit
+@lean
 def mix_experts(panel, agent, weights):
     """The agent's weights <- sum_k w_k theta_k."""
     models, votes = panel.models, panel.votes
@@ -103,7 +103,7 @@ def mix_experts(panel, agent, weights):
         weights[agent, d] = total
 
 
-@jit
+@lean
 def learn_experts(panel, loss, agent, weights, phi, row, label):
     """Vote on the experts of one agent, then let each of them learn; nothing of that without a label."""
     if math.isnan(label):
@@ -148,7 +148,7 @@ def learn_experts(panel, loss, agent, weights, phi, row, label):
     mix_experts(panel, agent, weights)
 
 
-@jit
+@lean
 def draw_experts(panel, agent, mixing, pull, weights):
     """All experts of an agent follow what pulls at their mixture."""
     models, n_experts = panel.models, panel.votes.shape[1]
