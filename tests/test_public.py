@@ -93,7 +93,7 @@ def test_extras_are_for_rooms_that_exist():
     named = set(extras["all"][0].removeprefix("laconic[").removesuffix("]").split(","))
     assert named <= set(extras)
     for extra, room in (("mpi", "engine/mpi.py"), ("dashboard", "dashboard")):
-        assert (extra in extras) == (ROOT / "src" / "laconic" / room).exists()
+        assert (extra in extras) == (Path(lc.__file__).parent / room).exists()
 
 
 LIGHT = """

@@ -2,7 +2,8 @@
 
 Of the wheels one is for every machine, and compiles at first use; the other brings machine code for x86-64-v3 with it,
 made in an environment in which the first is installed. Its bits are compared with those of code for this very
-processor. The tests are those of the sdist, from a folder without ``src``: what is tested is what people install.
+processor. The tests are those of the sdist, from a folder with nothing in ``src``: what is tested is what people
+install.
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ def main() -> int:
             archive.extractall(folder, filter="data")
         tests = folder / sdist.name.removesuffix(".tar.gz")
         shutil.rmtree(tests / "src")
+        (tests / "src").mkdir()  # for who only asks whether it is there
         run(python, "-m", "pytest", "--numprocesses", 2, "-m", "not slow", "tests", "docs", cwd=tests)
     print(f"{sdist.name}, {wheel.name} and {fast.name} are in {DIST.name}/")
     return 0
