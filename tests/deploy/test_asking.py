@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -37,7 +38,8 @@ def start():
 
 def answer(house, name, what, payload=None):
     """What an agent answers, once it is there and answers at all."""
-    for _ in range(200):
+    last = time.monotonic() + WAIT  # a number of questions would be over too soon where agents start slowly
+    while time.monotonic() < last:
         try:
             said = ask_agent(house.site, name, what, payload, timeout=WAIT)
         except Refused:  # not yet in its loop
