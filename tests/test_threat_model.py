@@ -64,6 +64,9 @@ def limits():
         "waves: how many times an agent's own rounds, and 1024 more, others can have lived, or have samples": str(
             waving.LATER
         ),
+        "waves, lockstep: by how much another's clock may be ahead of the round, and of a quarter more": str(
+            waving.NEAR
+        ),
         "waves: rounds waited for a silent child, for each level of the tree below": str(roving.WAIT),
         "waves: messages of a wave refused after which a neighbour is quarantined": str(wave_dialogue.STRIKES),
         "waves: messages down kept for those who missed them": str(roving.LOGGED),

@@ -221,6 +221,7 @@ def lies_of(waves):
     yield Snapshot(clock, later._replace(information=whole.information + 1e7))
     yield Snapshot(clock, later._replace(start=whole.start + 10**6))
     yield Snapshot(clock + 10**6, later)
+    yield Snapshot(clock + 1000, later._replace(start=whole.start + 1000))  # no wave for so many rounds
     yield Down(node.wave, node.standing.digest, clock, Entry(b"\\x00\\x03" + b"\\xff" * 60, node.start + 9))
     yield Up(node.wave, node.standing.digest, waves.tree, 0, b"\\xff" * 90)
 

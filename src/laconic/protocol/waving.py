@@ -33,6 +33,7 @@ from laconic.waves.tree import by_name
 
 MOST_WAITING = 64  # statements of a neighbour between two rounds
 LATER, MARGIN = 4, 1024  # how many times an agent's own rounds another may have lived, and how many more
+NEAR = 64  # in lockstep, where all are in one round: by how much another's clock may be ahead of it
 
 
 @final
@@ -78,7 +79,7 @@ class Waves(Unshared):
         self._spot: Spot | None = None
         self.begun: set[int] = set()
         self._met: set[str] = set()  # with whom a session was opened since the last round
-        self._latest = 0  # what the clock of somebody else can be
+        self._latest = self._most = 0  # what the clock of somebody else can be, and its samples
         self._others: dict[int, str] = {}
         self._out: dict[str, dict[type, Part]] = {}
 
@@ -125,7 +126,8 @@ class Waves(Unshared):
 
     def turn(self, names: Iterable[str], round: int) -> tuple[int, int]:
         """When a round is over: take in what came, and find out what to say to these neighbours; (messages, bits)."""
-        self._out, self._latest = {}, LATER * round + MARGIN
+        self._out, self._most = {}, LATER * round + MARGIN
+        self._latest = round + round // 4 + NEAR if self.lockstep else self._most
         self._others = {identity(name): name for name in names}
         self._stand()
         for name in self._met if self.node.wave > 1 else ():
@@ -282,7 +284,7 @@ class Waves(Unshared):
             self.early[name] = up
         else:
             # Rounds of others may be more than this agent's, but not by much.
-            most = float(len(node.members[number]) * self._latest)
+            most = float(len(node.members[number]) * self._most)
             self._say(number, Taken(up.wave, node.hear_up(number, up.data, up.base, most, self.waver.largest)))
 
     def _follow(self, name: str, missed: Missed) -> None:
