@@ -12,7 +12,7 @@ from laconic.deploy.running import desk, inbox, questions, scrapes
 from laconic.guard.given import LARGEST_LABEL
 from laconic.protocol import dialogue, ends, guard, handshake, ledger, session, wave_dialogue, waving, wire
 from laconic.protocol.actions import Terms
-from laconic.waves import roving
+from laconic.waves import plausible, roving
 
 PACKAGE = Path(laconic.__file__).parent
 PAGE = PACKAGE.parents[1] / "docs" / "threat-model.md"
@@ -55,6 +55,9 @@ def limits():
         ),
         "own statements kept to be said again": str(session.LOGGED),
         "waves: an entry of C or of a U": ten(roving.FURTHEST),
+        "waves: an entry of C or of a U where features have norm 1, in weights of a sample": f"{plausible.ENTRY:.0f}",
+        "waves: the trace of a U beyond twice that of C, in the same": f"{plausible.MORE:.0f}",
+        "waves: what may be left out of a child's information, in its tolerances": f"{plausible.LEFT_OUT:.0f}",
         "waves: an entry of a residual, in yardsticks and samples; an entry of the common model, in yardsticks": ten(
             roving.FURTHEST
         ),

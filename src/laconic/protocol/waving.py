@@ -27,6 +27,7 @@ from laconic.protocol.wire import identity
 from laconic.waves import Common
 from laconic.waves.message import SWEEP, wave_of
 from laconic.waves.node import Message
+from laconic.waves.plausible import heaviest
 from laconic.waves.roving import RovingNode, Standing, Unsound
 from laconic.waves.rule import Numbers
 from laconic.waves.tree import by_name
@@ -70,6 +71,7 @@ class Waves(Unshared):
         common = Common.first(rule, self.waver.arithmetic, features.n_features)
         self.chart = Chart(name, n_agents)
         self.node = RovingNode(rule, self.chart.me, self.waver.own, common, lockstep)
+        self.node.weight = heaviest(rule, features.unit)
         self.code = PartCode(features.n_features, rule.most, n_agents, rule.outputs)
         self.clock = 0
         self.inbox: dict[str, list[Part]] = {}

@@ -19,8 +19,10 @@ import numpy as np
 
 from laconic._validate import Array
 from laconic.waves.common import Common
+from laconic.waves.message import Said
 from laconic.waves.node import Decision, Link, Message, Node, Told
 from laconic.waves.own import Own
+from laconic.waves.plausible import ENTRY, why_not
 from laconic.waves.rule import SWEEP_HEIGHT, Numbers, Rule
 from laconic.waves.saving import restore_node
 from laconic.waves.tree import Place
@@ -85,6 +87,8 @@ class RovingNode(Node):
         How many own samples were in what was last said up, or decided; and how many of them are in the last wave.
     yardstick : float
         The agent's largest label; 0 if it has seen none.
+    weight : float
+        The largest s |phi|^2 that a sample can have; infinite if nobody knows.
     left_out : list of int
         Of the root: the children whose sums would have led to where no model can be.
     """
@@ -96,7 +100,7 @@ class RovingNode(Node):
         self.members: Mapping[int, frozenset[int]] = {}
         self.n = self.marked = self.counted = 0.0
         self.begun = self.spoke = False
-        self.yardstick, self.left_out = 0.0, list[int]()
+        self.yardstick, self.weight, self.left_out = 0.0, math.inf, list[int]()
         self._waited = self._late = 0
         self.trail: list[tuple[int, int]] = []  # of each entry of the log: the start after it, and the digest
         self._nothing = self.before = self._digest()
@@ -206,14 +210,18 @@ class RovingNode(Node):
             link, told = self._understood(found, said)
             reach = FURTHEST * max(said.n, 1.0) * (yardstick or np.inf)
             sound = _within(link.information, FURTHEST) and _within(told.moments, reach)
-        if not sound:
-            raise Unsound("sums that cannot be")
+            if not sound or self._why_not(child, said, link, told):
+                raise Unsound("sums that cannot be")
         if found is not None:
             self.links_before[child] = found
         self.links[child], self.heard[child] = link, told
         if len(self.heard) == len(self.place.children):
             self._fuse()
         return link_digest(link)
+
+    def _why_not(self, child: int, said: Said, link: Link, told: Told) -> str:
+        members = len(self.members[child])
+        return why_not(self.common, self.carried, said, link.information, told.moments, members, self.weight)
 
     def taken(self, digest: int) -> None:
         """The parent has made the link with that digest of what it was told; of what was said before, if it differs."""
@@ -261,13 +269,14 @@ class RovingNode(Node):
     def check(self, common: Common, n: float, start: int, yardstick: float) -> None:
         """``Unsound`` if these cannot be the information and the model of samples like the agent's own.
 
-        With y its largest label: |C| > 10^6, |theta| > 10^6 y, or c - 2 b.theta + theta'A theta > m (1000 y)^2 of some
-        output. Nor may n C + thick I be so far from positive that its factor, of which pivots are raised, leaves all
-        bounds; neither that of this wave nor that of the next.
+        With y its largest label: |C| > 10^6, or 10 where |phi| = 1; |theta| > 10^6 y; or, of some output,
+        c - 2 b.theta + theta'A theta > m (1000 y)^2. Nor may n C + thick I be so far from positive that its factor, of
+        which pivots are raised, leaves all bounds; neither that of this wave nor that of the next.
         """
         own, theta = self.own, common.theta
         reach = FURTHEST * yardstick if yardstick else _LARGEST_MODEL
-        if not (_within(common.information, FURTHEST) and _within(theta, reach) and np.isfinite(common.energy).all()):
+        densest = min(FURTHEST, ENTRY * self.weight)
+        if not (_within(common.information, densest) and _within(theta, reach) and np.isfinite(common.energy).all()):
             raise Unsound("a model that cannot be")
         for samples in (n, self.rule.carried(start, self.place.census)):
             lower, _ = common.whitener(samples)
