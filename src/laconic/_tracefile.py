@@ -24,6 +24,7 @@ _LONGEST_HEADER = 2**23  # the scaling of a hundred thousand inputs
 
 #: Columns with an entry for each round and agent, and the kind of number that it is.
 _WIDE = {"predictions": "f", "labels": "f", "sent": "bi", "saturated": "f"}
+_SEVERAL = ("predictions", "labels")  # which have an axis more where there are several outputs
 _ROUNDS = ("consensus_error", "energy", "replica_error")
 _COLLECTIVE = ("collective_square", "collective_loss")
 _SIZES = {"message_sizes": "iu"}  # where messages vary in length
@@ -61,7 +62,7 @@ def write(path: Path, content: Content, *, agent: bool = False) -> None:
     """Write a file of a trace, complete or not at all; with ``agent``, that of a single agent."""
     arrays = dict(content.columns)
     if agent:
-        arrays = {name: array[:, 0] if array.ndim == 2 else array for name, array in arrays.items()}
+        arrays = {name: array[:, 0] if array.ndim > 1 else array for name, array in arrays.items()}
         arrays |= content.info
         for name, rows in content.learner.items():
             arrays[name if name in _AGENT_STATE else f"state.{name}"] = rows[0]
@@ -106,7 +107,7 @@ def _read(archive: Archive) -> Content:
     round, about = _check_header(header)
     if about["message_bits"] is None and not _SIZES.keys() <= forms.keys():
         raise ValueError("it does not say how long its messages are")
-    single = len(forms["predictions"].shape) == 1 if "predictions" in forms else False
+    single = len(forms["sent"].shape) == 1 if "sent" in forms else False
     names = _check_forms(forms, single)
     arrays = {name: archive.read(name) for name in forms}
     if round < len(arrays["predictions"]):
@@ -181,17 +182,20 @@ def _check_forms(forms: Mapping[str, Form], single: bool) -> _Names:
         missing.append("weights")
     if missing:
         raise ValueError(f"it lacks {', '.join(missing)}")
-    wide = forms["predictions"].shape
+    wide, predicted = forms["sent"].shape, forms["predictions"].shape
     n_agents = 1 if single else wide[-1] if len(wide) == 2 else 0
-    if n_agents < 1:
-        raise ValueError(f"its predictions have shape {wide} instead of (rounds, agents)")
+    rows = forms["broadcast"].shape
+    outputs = rows[len(wide) - 1 : -1]  # of several there is an axis more
+    if n_agents < 1 or len(predicted) != len(wide) + len(outputs) or 0 in predicted[1:]:
+        raise ValueError(f"its predictions have shape {predicted} instead of (rounds, agents)")
     for name in names.columns:
         shape = (n_agents,) if name == "degrees" else wide[:1] if name in _ROUNDS else wide
+        shape = wide + outputs if name in _SEVERAL else shape
         if name == "degrees" and not single and len(forms[name].shape) == 2:  # of a network that changes
             shape = wide
         _check_form(name, forms[name], shape, _KINDS.get(name, "f"))
-    rows = forms["broadcast"].shape
-    if len(rows) != (1 if single else 2) or (not single and rows[0] != n_agents):
+    first = outputs if single else (n_agents, *outputs)
+    if not rows or rows[:-1] != first or len(outputs) > 1 or 1 in outputs:
         raise ValueError(f"its broadcast has shape {rows}")
     for name in names.learner:
         weights = name.removeprefix("state.") == "weights"
@@ -203,7 +207,7 @@ def _check_forms(forms: Mapping[str, Form], single: bool) -> _Names:
         if len(names.edges) < len(_EDGES):
             raise ValueError("it holds only a part of what its edges are")
         n_edges = (*forms[_EDGES[0]].shape, 0)[0]
-        for name, width, kinds in zip(_EDGES, ((2,), (), (rows[1],)), ("i", "b", "f"), strict=True):
+        for name, width, kinds in zip(_EDGES, ((2,), (), rows[1:]), ("i", "b", "f"), strict=True):
             _check_form(name, forms[name], (n_edges, *width), kinds)
     for name in names.channel:
         _check_form(name, forms[name], (n_agents,), "f")

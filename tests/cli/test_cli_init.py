@@ -24,7 +24,8 @@ def patients(path, n=300, kind="numbers", level=200):
             where = ["St. Ann", "North", "St. Ann", "South"][k % 4]
             age, dose = rng.normal(50, 15), rng.exponential(1e4)
             days = level + 30 * np.sin(age / 8) + 5 * (k % 2) + rng.normal()
-            label = {"numbers": f"{days:.3f}", "two": "long" if days > level else "short", "more": "abc"[k % 3]}[kind]
+            words = {"one": "a", "two": "long" if days > level else "short", "more": "abc"[k % 3]}
+            label = words.get(kind, f"{days:.3f}")
             date = f"2024-{1 + k % 12:02d}-{1 + k % 28:02d}"
             holed = "" if k % 50 == 7 else f"{age:.2f}"
             writer.writerow([k, where, date, "AB"[k % 2], holed, f"{dose:.1f}", "" if k % 60 == 9 else label])
@@ -71,7 +72,8 @@ def test_a_site_from_a_file_has_the_default_and_learns(tmp_path, capsys, monkeyp
 @pytest.mark.parametrize(
     ("kind", "options", "message"),
     [
-        ("more", [], "a site learns numbers or two classes, and 'days' has 3 classes"),
+        ("one", [], "'days' must hold two classes or more to be learned, and has 1"),
+        ("more", ["--task", "numbers"], "--task numbers needs a target of numbers, and 'days' holds words"),
         ("two", ["--task", "numbers"], "--task numbers needs a target of numbers, and 'days' holds words"),
         ("numbers", ["--agent-column", "hospital", "--agents", "4"], "--agents 4 contradicts --agent-column"),
     ],

@@ -62,7 +62,11 @@ class VirtualSite:
         """
         text += "".join(f'\n[agents.{n}]\nlisten = "tcp/127.0.0.1:{7000 + k}"\n' for k, n in enumerate(names))
         (folder / "site.toml").write_text(text)
-        self.site, self.options = Site.read(folder / "site.toml"), options
+        self.settle(Site.read(folder / "site.toml"), faults, seed, **options)
+
+    def settle(self, site, faults=(), seed=0, **options):
+        """Give each agent of a site its host on a virtual network."""
+        self.site, self.options, names = site, options, site.names
         self.wires = Wires(faults, seed)
         self.rounds = {name: {} for name in names}  # what was predicted in each round
         self.drivers, self.started = {}, dict.fromkeys(names, 0)
@@ -83,10 +87,13 @@ class VirtualSite:
             host.deliver,
             open_link=lambda site, name, deliver: VirtualLink(host),
             open_source=lambda site, name, link: UnthreadedFile(site.source(name)),
-            recorder=Keep(self.rounds[host.name]),
+            recorder=self.recorder(host.name),
             wall=lambda: self.wires.timeline.now,
         )
         return self.drivers[host.name]
+
+    def recorder(self, name):
+        return Keep(self.rounds[name])
 
     def wipe(self, name):
         for file in self.site.checkpoint.glob(f"{name}.*"):

@@ -60,6 +60,24 @@ def test_rounds_and_labels(features):
         agent.learn(np.full(features.n_inputs, np.inf), [0.0, 0.0, 0.0])
 
 
+def test_a_trace_of_several_outputs_is_read_as_it_was_written(tmp_path):
+    random = np.random.default_rng(3)
+    features, X = lc.RandomFeatures.gaussian(2, 5, seed=0), random.normal(size=(30, 4, 2))
+    trace = lc.simulate(lc.WaveRLS(outputs=3), features, lc.Network.ring(4), X, random.normal(size=(30, 4, 3)))
+    trace.save(tmp_path / "trace.npz")
+    again = lc.Trace.load(tmp_path / "trace.npz")
+    for column in ("predictions", "labels", "sent", "weights", "bits"):
+        assert np.array_equal(getattr(again, column), getattr(trace, column)), column
+    assert np.array_equal(again.model().predict(X), trace.model().predict(X))
+    with np.load(tmp_path / "trace.npz") as file:
+        arrays = dict(file)
+    told = arrays["predictions"]
+    for wrong in (told[..., :0], told[..., :1], told[..., :2], told[:, :2], told[..., None], told[0, 0]):
+        np.savez(tmp_path / "wrong.npz", **(arrays | {"predictions": wrong}))
+        with pytest.raises(ValueError, match="instead of .rounds, agents.|expected|broadcast has shape"):
+            lc.Trace.load(tmp_path / "wrong.npz")
+
+
 def test_a_site_has_one_label(tmp_path):
     path = tmp_path / "site.toml"
     path.write_text("[model]\nn_inputs = 2\n[learner]\nalgorithm = 'waverls'\noutputs = 3\n[agents.ann]\n")

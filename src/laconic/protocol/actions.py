@@ -44,14 +44,15 @@ class Begin(NamedTuple):
 class Predicted(NamedTuple):
     """Publish a prediction; ``measured`` is when its sample was taken, if the sample says so.
 
-    ``x`` and ``label`` are the sample as it was learned from; a label that is missing is NaN.
+    ``x`` and ``label`` are the sample as it was learned from; a label that is missing is NaN. Of several outputs
+    prediction and label are arrays.
     """
 
     round: int
-    prediction: float
+    prediction: Any
     measured: float | None
     x: Any = None
-    label: float = math.nan
+    label: Any = math.nan
 
 
 class Alert(NamedTuple):

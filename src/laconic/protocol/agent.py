@@ -428,13 +428,14 @@ class Agent:
         """A copy of theta-hat: what the neighbours believe the model to be; where waves run, what all know."""
         return self._ledger.believed(0).copy()
 
-    def model(self, inputs: Sequence[str] | None = None, target: str | None = None) -> Model:
+    def model(self, inputs: Sequence[str] | None = None, target: str | None = None, classes: Any = None) -> Model:
         """The model as it is now, apart from the agent: to predict with, to save, to take away.
 
-        ``inputs`` and ``target`` are names that it is to know its inputs and its prediction by.
+        ``inputs``, ``target`` and ``classes``, what its outputs stand for, are names that it is to know.
         """
         weights, names = self._ledger.weights, (inputs, target)
-        return make_model(self.features, self.learner, weights, names, agent=self.name, round=self.round)
+        about: dict[str, Any] = {"agent": self.name, "round": self.round}
+        return make_model(self.features, self.learner, weights, names, classes=classes, **about)
 
     def replica(self, name: str) -> Array:
         """A copy of what this agent believes a neighbour's model to be."""

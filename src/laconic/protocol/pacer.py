@@ -17,6 +17,7 @@ from __future__ import annotations
 import logging
 import math
 from abc import ABC, abstractmethod
+from typing import Any
 
 from laconic.engine import Diverged
 from laconic.protocol.actions import Action, Alert, Begin, Note, Predicted, Progress, Save, Terms
@@ -213,7 +214,7 @@ class Pacer(ABC):
     def wants_sample(self) -> bool:
         """Whether a round may begin: answer with ``learn``, ``no_sample`` or ``samples_ended``."""
 
-    def learn(self, x: object, y: float | None, now: float, measured: float | None = None) -> Info | None:
+    def learn(self, x: object, y: Any, now: float, measured: float | None = None) -> Info | None:
         """A round with a sample; None if the agent refused it, or diverged."""
         try:
             info = self.agent.learn(x, y)

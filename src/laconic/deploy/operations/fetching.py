@@ -40,7 +40,7 @@ def fetch_model(site: Site, name: str, timeout: float = 5.0, guest: str | None =
         return None
     agent, source = make_agent(site, name), site.agent(name).source
     agent.load(path)
-    return Fetched(agent.model(source.inputs, source.target), False)
+    return Fetched(agent.model(source.inputs, source.target, site.model.classes or None), False)
 
 
 def ask_agent(

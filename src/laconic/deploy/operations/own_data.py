@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 import textwrap
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,10 +15,10 @@ from laconic._validate import Array
 from laconic.data import load_open
 from laconic.data.people import OpenTable, fill_running
 from laconic.defaults import PREFIX, Choice, choose, recognise
-from laconic.defaults.labels import CLASSES
+from laconic.defaults.labels import CLASSES, NUMBERS
 from laconic.deploy.operations.starter import agent_names
 from laconic.estimators.dealing import by_owner, in_turn
-from laconic.learners import Personal, written
+from laconic.learners import Personal, WaveRLS, written
 
 _AGENTS = 5
 _WIDTH = 116
@@ -62,14 +63,15 @@ def from_file(
     task = task or recognise(read.y)
     names, rows, said = _deal(read, n_agents)
     X = fill_running(np.where(rows[..., None] >= 0, read.X[np.maximum(rows, 0)], np.nan), PREFIX)
-    labels, told = _labels(read, task)
+    labels, classes, told = _labels(read, task)
     first = rows[:PREFIX] >= 0
-    choice = choose(X[:PREFIX][first], labels[rows[:PREFIX][first]], task="numbers", seed=seed)
+    known: dict[str, Any] = {"task": CLASSES, "classes": classes} if classes else {"task": NUMBERS}
+    choice = choose(X[:PREFIX][first], None if classes else labels[rows[:PREFIX][first]], seed=seed, **known)
     tables = {}
     for k, name in enumerate(names):
         mine = rows[:, k] >= 0
         tables[name] = _table(read, X[mine, k], labels[rows[mine, k]])
-    notes = (*read.notes, *said, *told, *choice.why[1:])
+    notes = (*read.notes, *said, *told, *choice.why[0 if classes else 1 :])
     return OwnData(names, read.names, read.target, tables, _model(choice, notes, seed), notes)
 
 
@@ -95,19 +97,30 @@ def _names(found: list[object]) -> tuple[str, ...]:
     return tuple(made)
 
 
-def _labels(read: OpenTable, task: str) -> tuple[Array, tuple[str, ...]]:
-    """Labels as numbers: two classes are -1 and +1."""
+def _labels(read: OpenTable, task: str) -> tuple[Array, tuple[str | int, ...], tuple[str, ...]]:
+    """Labels as they stand in tables, and the classes that they name: two are written as -1 and +1, more by name."""
     if task != CLASSES:
         if read.y.dtype.kind != "f":
             raise ValueError(f"--task numbers needs a target of numbers, and {read.target!r} holds words.")
-        return read.y, ()
+        return read.y, (), ()
     there = np.array([one is not None and one == one for one in read.y], dtype=bool)
     classes, index = np.unique(read.y[there], return_inverse=True)
-    if len(classes) != 2:
-        raise ValueError(f"a site learns numbers or two classes, and {read.target!r} has {len(classes)} classes.")
+    if len(classes) < 2:
+        raise ValueError(f"{read.target!r} must hold two classes or more to be learned, and has {len(classes)}.")
+    if len(classes) > 2:
+        return read.y, _named(classes, read.target), ()
     signs = np.full(len(read.y), np.nan)
     signs[there] = 2.0 * index - 1.0
-    return signs, (f"{read.target!r}: {classes[0]} is -1 and {classes[1]} is +1",)
+    return signs, (), (f"{read.target!r}: {classes[0]} is -1 and {classes[1]} is +1",)
+
+
+def _named(classes: Array, target: str) -> tuple[str | int, ...]:
+    """Classes as settings can name them: words, or whole numbers."""
+    if classes.dtype.kind != "f":
+        return tuple(str(one) for one in classes)
+    if (classes != np.rint(classes)).any():
+        raise ValueError(f"classes of a site are words or whole numbers, and {target!r} holds other numbers.")
+    return tuple(int(one) for one in classes)
 
 
 def _table(read: OpenTable, X: Array, labels: Array) -> str:
@@ -115,7 +128,8 @@ def _table(read: OpenTable, X: Array, labels: Array) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*read.names, read.target])
     for x, y in zip(X.tolist(), labels.tolist(), strict=True):
-        writer.writerow([*(f"{value:.10g}" for value in x), "" if np.isnan(y) else f"{y:.10g}"])
+        label = "" if y is None or y != y else f"{y:.10g}" if isinstance(y, float) else str(y)
+        writer.writerow([*(f"{value:.10g}" for value in x), label])
     return text.getvalue()
 
 
@@ -131,6 +145,15 @@ def _model(choice: Choice, notes: tuple[str, ...], seed: int) -> str:
         guard = (
             f"deviations = {learner.deviations:g}            # labels farther from what an agent has seen are clipped\n"
         )
+    classes = ""
+    if choice.labels.n_models > 1:
+        names = json.dumps(choice.labels.classes, ensure_ascii=False)
+        classes = f"classes = {names}   # what labels name; the learner has an output for each\n"
+        assert isinstance(learner, WaveRLS)  # what has several outputs
+        guard = f"first = {learner.first}                  # the round after which the first wave starts\n"
+        guard += (
+            "# Personal, the choice for numbers and two classes, has one output: agents have the shared model alone.\n"
+        )
     return f"""\
 # What was made of the data, and what was chosen:
 {said}
@@ -142,7 +165,7 @@ n_frequencies = {choice.features.n_frequencies}
 seed = {seed}
 centre = [{centre}]
 scale = [{scale}]
-
+{classes}
 [learner]
 algorithm = "{written(type(learner))}"
 {guard}"""

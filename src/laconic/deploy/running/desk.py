@@ -66,7 +66,7 @@ class Desk:
         Of which only what never changes is read here.
     ring : callable
         Asks the agent's loop to call ``refresh``; from any thread.
-    inputs, target : optional
+    inputs, target, classes : optional
         Names that the model is to know.
     clock : callable
         Seconds, by which questions are counted.
@@ -83,10 +83,11 @@ class Desk:
         inputs: Sequence[str] | None = None,
         target: str | None = None,
         clock: Callable[[], float] = time.monotonic,
+        classes: Sequence[str | int] | None = None,
     ) -> None:
         self.name, self.answered, self.refused = agent.name, 0, 0
         self._map = FeatureMap.of(agent.features)
-        self._learner, self._names = agent.learner, (inputs, target)
+        self._learner, self._names, self._classes = agent.learner, (inputs, target), classes or None
         self._ring, self._clock = ring, clock
         self._tokens, self._counted = AT_ONCE, clock()
         self._waiting: deque[tuple[str, Question]] = deque()
@@ -202,4 +203,5 @@ class Desk:
             "laconic": __version__,
         }
         loss = self._learner.loss.name
-        return Model(self._map, snapshot.weights, loss=loss, inputs=inputs, target=target, about=about)
+        names: dict[str, Any] = {"classes": self._classes, "inputs": inputs, "target": target}
+        return Model(self._map, snapshot.weights.T, loss=loss, about=about, **names)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol, final
 
+from laconic.deploy.running.classes import Classes
 from laconic.deploy.running.desk import Desk, Snapshot
 from laconic.deploy.running.inbox import Inbox
 from laconic.deploy.running.outlet import Outlet
@@ -50,6 +51,8 @@ class Driver:
         Answers questions; given a snapshot whenever it asks for one.
     service : Service, optional
         The service manager that is told that all is well.
+    classes : Classes, optional
+        What labels are, if they are no numbers.
 
     Attributes
     ----------
@@ -65,11 +68,12 @@ class Driver:
         sentry: Sentry | None = None,
         desk: Desk | None = None,
         service: Service | None = None,
+        classes: Classes | None = None,
     ) -> None:
         self.pacer, self.outlet = pacer, outlet
         self.stopped: int | None = None
         self._source, self._tally, self._recorder = outlet.source, outlet.tally, recorder
-        self._sentry, self._desk = sentry, desk
+        self._sentry, self._desk, self._classes = sentry, desk, classes
         self._service = service or Service()
 
     def run(
@@ -144,6 +148,7 @@ class Driver:
             "round": agent.round,
             "samples": tally.samples,
             "mean_square_error": tally.mean_square_error,
+            **({} if tally.error_rate is None else {"error_rate": tally.error_rate}),
             **{name: counters[name] for name in ("bits", "sends", "censored", "repairs", "waves") if name in counters},
             "neighbours": {
                 name: "connected" if name in pacer.here else "suspended" if name in pacer.given_up else "awaited"
@@ -152,7 +157,7 @@ class Driver:
             "alerts": tally.alerts.total(),
             "last_alert": tally.last_alert,
         }
-        return Snapshot(agent.weights, status, None if agent.learner.loss.binary else tally.radius())
+        return Snapshot(agent.weights, status, None if self._classes or agent.learner.loss.binary else tally.radius())
 
     def turn(self, now: float) -> bool:
         """Do what is due, have a round if one may begin, and send; whether there was one, and another may follow."""
@@ -179,14 +184,17 @@ class Driver:
                 x, y, actions = self._sentry.look(x, y, pacer.agent.round + 1, now)
                 if actions:
                     self.outlet.do(actions)
-            info = pacer.learn(x, y, now, sample.time)
+            label = y if self._classes is None else self._classes.learned(y)
+            info = pacer.learn(x, label, now, sample.time)
             if info is None and not pacer.over:
                 source.counts["dropped"] += 1
                 self._look_around()
         if info is not None:
             tally.round = info.round
             tally.took(pacer.took)
-            if info.label == info.label:  # not NaN
+            if self._classes is not None:
+                self._classes.count(info, tally)
+            elif info.label == info.label:  # not NaN
                 tally.learned(info.loss, info.prediction - info.label)
             if self._recorder is not None:
                 self._recorder.add(info)

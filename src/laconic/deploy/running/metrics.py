@@ -48,6 +48,8 @@ class Tally:
         Sum of the losses of all samples learned from, and their number.
     mean_square_error : float
         Moving mean over about the last hundred samples; NaN before the first.
+    error_rate : float or None
+        Moving mean of wrong classes over about as many; None where labels are numbers.
     dropped : int
         Samples that came faster than rounds.
     beyond : Counter
@@ -73,6 +75,7 @@ class Tally:
         self.samples = 0
         self.loss = 0.0
         self.mean_square_error = math.nan
+        self.error_rate: float | None = None
         self.dropped = 0
         self.beyond: Counter[tuple[str, str]] = Counter()
         self.connected = 0
@@ -83,8 +86,8 @@ class Tally:
         self._seconds = 0.0
         self._classes = [0] * (len(BOUNDS) + 1)
 
-    def learned(self, loss: float, error: float) -> None:
-        """A sample was learned from: its loss, and by how much its prediction was off."""
+    def learned(self, loss: float, error: float, wrong: bool | None = None) -> None:
+        """A sample was learned from: its loss, by how much its prediction was off, and whether its class was wrong."""
         self.samples += 1
         self.loss += loss
         self._errors.append(abs(error))
@@ -93,6 +96,9 @@ class Tally:
             self.mean_square_error = square
         else:
             self.mean_square_error += (square - self.mean_square_error) / min(self.samples, WINDOW)
+        if wrong is not None:
+            before = self.error_rate or 0.0
+            self.error_rate = before + (wrong - before) / min(self.samples, WINDOW)
 
     def alert(self, event: str, said: dict[str, Any]) -> None:
         """There was an alert, published as ``said``."""
@@ -159,6 +165,8 @@ class Collector:
         loss.add_metric(who, count_value=tally.samples, sum_value=tally.loss)
         yield loss
         yield gauge("mean_square_error", f"Moving mean over about {WINDOW} samples.", tally.mean_square_error)
+        if tally.error_rate is not None:
+            yield gauge("error_rate", f"Wrong classes, moving mean over about {WINDOW} samples.", tally.error_rate)
         for name, about in _COUNTERS.items():
             yield counter(name, about, counters.get(name, 0))
         if "waves" in counters:

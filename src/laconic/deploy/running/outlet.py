@@ -11,6 +11,7 @@ from typing import Any, final
 
 import numpy as np
 
+from laconic.deploy.running.classes import Classes
 from laconic.deploy.running.metrics import Tally
 from laconic.deploy.running.outliers import Sentry
 from laconic.deploy.sources.base import Source
@@ -44,6 +45,8 @@ class Outlet:
         Whether predictions are published with their inputs.
     inputs : sequence of str, optional
         Names of these.
+    classes : Classes, optional
+        What labels are, if they are no numbers.
     """
 
     def __init__(
@@ -58,8 +61,10 @@ class Outlet:
         sentry: Sentry | None = None,
         with_inputs: bool = False,
         inputs: Sequence[str] | None = None,
+        classes: Classes | None = None,
     ) -> None:
         self.agent, self.link, self.source, self.tally = agent, link, source, tally
+        self._classes = classes
         self.wall, self._wake, self._checkpoint, self._sentry = wall, wake, checkpoint, sentry
         self._with_inputs, self._inputs = with_inputs, inputs
         self._disk_fails = False
@@ -85,6 +90,8 @@ class Outlet:
                 self._log(level, event, fields)
             case Progress(round, waiting):
                 told: dict[str, Any] = {"round": round, "mean_square_error": self.tally.mean_square_error}
+                if self.tally.error_rate is not None:
+                    told["error_rate"] = self.tally.error_rate
                 counters = self.agent.counters
                 told |= {
                     name: counters[name]
@@ -110,23 +117,28 @@ class Outlet:
 
         An interval is made of the errors before, not of its own; classes have none.
         """
+        told: dict[str, Any] = {
+            "round": said.round,
+            "time": self.wall() if said.measured is None else said.measured,
+        }
+        told |= self._number(said) if self._classes is None else self._classes.told(said.prediction, said.label)
+        if self._with_inputs:
+            values = np.asarray(said.x, dtype=float).tolist()
+            told["x"] = values if self._inputs is None else dict(zip(self._inputs, values, strict=True))
+        return told
+
+    def _number(self, said: Predicted) -> dict[str, Any]:
         binary, known = self.agent.learner.loss.binary, said.label == said.label
         error: float | None = None
         if known:
             error = float((said.prediction > 0) != (said.label > 0)) if binary else said.prediction - said.label
         radius = None if binary else self.tally.radius(before_last=known)
-        told: dict[str, Any] = {
-            "round": said.round,
-            "time": self.wall() if said.measured is None else said.measured,
+        return {
             "prediction": said.prediction,
             "label": said.label if known else None,
             "error": error,
             "interval": None if radius is None else [said.prediction - radius, said.prediction + radius],
         }
-        if self._with_inputs:
-            values = np.asarray(said.x, dtype=float).tolist()
-            told["x"] = values if self._inputs is None else dict(zip(self._inputs, values, strict=True))
-        return told
 
     def _alert(self, event: str, fields: dict[str, Any]) -> None:
         said = {"agent": self.agent.name, "event": event, "time": self.wall(), **fields}

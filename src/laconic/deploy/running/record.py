@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -31,9 +31,17 @@ class Record:
     have ``weights``, ``broadcast`` and, if the learner has them, ``duals``.
     """
 
-    def __init__(self, path: Path, inputs: Sequence[str] | None = None, target: str | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        inputs: Sequence[str] | None = None,
+        target: str | None = None,
+        classes: Sequence[str | int] = (),
+    ) -> None:
         self.path = path
-        self._data = {"inputs": None if inputs is None else list(inputs), "target": target}
+        self._data: dict[str, Any] = {"inputs": None if inputs is None else list(inputs), "target": target}
+        if classes:
+            self._data["classes"] = list(classes)
         self._infos: list[Info] = []
         self._started = time.perf_counter()
         if not path.parent.is_dir():
@@ -47,8 +55,8 @@ class Record:
         """Write the file, whole or not at all."""
         infos = self._infos
         columns = {
-            "predictions": np.array([[info.prediction] for info in infos], dtype=float).reshape(-1, 1),
-            "labels": np.array([[info.label] for info in infos], dtype=float).reshape(-1, 1),
+            "predictions": _outputs([info.prediction for info in infos], agent.learner.outputs),
+            "labels": _outputs([info.label for info in infos], agent.learner.outputs),
             "sent": np.array([[info.sent] for info in infos], dtype=bool).reshape(-1, 1),
             "saturated": np.array([[info.saturated] for info in infos], dtype=float).reshape(-1, 1),
             "consensus_error": np.zeros(len(infos)),
@@ -93,6 +101,13 @@ class Record:
         described = None if map is None else map.pack()
         content = _tracefile.Content(columns, known, about, agent.round, state, agent.broadcast[None], described)
         _tracefile.write(self.path, content, agent=True)
+
+
+def _outputs(values: list[Any], outputs: int) -> Array:
+    """(T, 1), or (T, 1, K) of K outputs; a round without a sample has one NaN for all of them."""
+    shape = () if outputs == 1 else (outputs,)
+    rows = [np.broadcast_to(value, shape) for value in values]
+    return np.array(rows, dtype=float).reshape(-1, 1, *shape)
 
 
 def _square(row: Array) -> float:

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from laconic.deploy.running.classes import Classes
 from laconic.deploy.running.desk import Answering, Desk
 from laconic.deploy.running.driver import ASKED, SAMPLES, Driver, Recorder
 from laconic.deploy.running.exits import DIVERGED, ENDED, heard
@@ -84,7 +85,7 @@ def run_agent(
         An exit code: 0 if the samples ended, 3 if it diverged, 128 and the number of the signal that stopped it.
     """
     named = site.agent(name).source
-    record = None if trace is None else Record(trace, named.inputs, named.target)
+    record = None if trace is None else Record(trace, named.inputs, named.target, site.model.classes)
     news = Inbox() if news is None else news
     agent = make_agent(site, name)
     restore(agent, site)
@@ -197,15 +198,15 @@ def assemble(
     sentry.restore(name)
     named, checkpoint = site.agent(name).source, site.checkpoint_path(name)
     wake = lambda: deliver(SAMPLES)  # noqa: E731
-    outlet = Outlet(
-        agent, link, source, wake, tally, checkpoint, wall, sentry, with_inputs=site.publish_inputs, inputs=named.inputs
-    )
+    classes = None if site.labels is None else Classes(site.labels)
+    told: dict[str, Any] = {"with_inputs": site.publish_inputs, "inputs": named.inputs, "classes": classes}
+    outlet = Outlet(agent, link, source, wake, tally, checkpoint, wall, sentry, **told)
     desk = None
     if isinstance(link, Answering):  # a virtual network has nobody who could ask
-        desk = Desk(agent, lambda: deliver(ASKED), named.inputs, named.target)
+        desk = Desk(agent, lambda: deliver(ASKED), named.inputs, named.target, classes=site.model.classes)
         stack.callback(desk.close)
         desk.open(link)
-    return Driver(make_pacer(agent, terms, site.slot), outlet, recorder, sentry, desk, service)
+    return Driver(make_pacer(agent, terms, site.slot), outlet, recorder, sentry, desk, service, classes)
 
 
 def warm(site: Site) -> None:
@@ -225,10 +226,11 @@ def _rehearse(site: Site) -> None:
         for name, other in (("a", "b"), ("b", "a"))
     ]
     most = 4 if learner.speech is Speech.OWN else 2  # with steps that diverge, three are too many; a wave takes four
+    label = 0.5 if learner.outputs == 1 else np.full(learner.outputs, 0.5)
     for _ in range(6 + most):  # the first of them to get to know each other
         for agent in pair:
             if agent.ready and agent.round < most:
-                agent.learn(np.zeros(site.model.n_inputs), 0.5)
+                agent.learn(np.zeros(site.model.n_inputs), label)
         for sender, receiver in (pair, pair[::-1]):
             for message in sender.outgoing():
                 receiver.receive(message.data)

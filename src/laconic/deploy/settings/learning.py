@@ -7,6 +7,7 @@ from typing import Any, final
 
 from laconic import learners, losses
 from laconic.channel import Budget, Censor, Channel, EntropyQuantizer, Quantizer
+from laconic.defaults.labels import CLASSES, Labels
 from laconic.deploy.settings.sections import Section
 from laconic.features import KERNELS, RandomFeatures, Scaling
 from laconic.features.scaling import REACH
@@ -22,13 +23,17 @@ _SCALED = ("centre", "scale", "linear", "reach")
 _BUDGET, _ENTROPY = ("rate", "burst", "gain", "bits_per_round"), ("coarseness", "dead_zone")
 _CHANNEL = (*_CENSOR, *_BUDGET, *_QUANTIZER, *_ENTROPY)
 _USUAL = learners.written(QCODKLA)
+_MOST_CLASSES = 1000
 _MOST_INPUTS, _MOST_FREQUENCIES, _MOST_NUMBERS = 100_000, 1_000_000, 100_000_000
 
 
 @final
 @dataclass(frozen=True)
 class Model:
-    """``[model]``: the feature map. ``nu`` is for the Matern kernel only, ``scaled`` for the automatic map."""
+    """``[model]``: the feature map. ``nu`` is for the Matern kernel, ``scaled`` for the automatic map only.
+
+    ``classes``, sorted, are what labels name; it is empty where they are numbers.
+    """
 
     kernel: str
     n_inputs: int
@@ -38,6 +43,12 @@ class Model:
     dtype: str
     nu: float | None
     scaled: tuple[tuple[str, Any], ...] = ()
+    classes: tuple[str | int, ...] = ()
+
+    @property
+    def labels(self) -> Labels | None:
+        """How classes are learned, and the way back; None where labels are numbers."""
+        return Labels(CLASSES, classes=self.classes) if self.classes else None
 
     def features(self) -> RandomFeatures:
         """Draw the frequencies, the same for everybody who has the same settings."""
@@ -80,8 +91,27 @@ def read_model(table: Section) -> Model:
         raise table.wrong(f"nu is for the kernel 'matern', not for {kernel!r}.")
     nu = table.number("nu", 1.5, above=0) if kernel == "matern" else None
     scaled = _read_scaled(table, n_inputs) if kernel == AUTOMATIC else ()
+    classes = _read_classes(table)
     table.end(elsewhere=_SCALED)
-    return Model(kernel, n_inputs, n_frequencies, bandwidth, seed, dtype, nu, scaled)
+    return Model(kernel, n_inputs, n_frequencies, bandwidth, seed, dtype, nu, scaled, classes)
+
+
+def _read_classes(table: Section) -> tuple[str | int, ...]:
+    """The classes, sorted: their order in the file changes nothing."""
+    listed = table.take("classes", None)
+    if listed is None:
+        return ()
+    what = 'classes must be a list of two or more words, or of whole numbers, as in ["ham", "spam"]'
+    if not isinstance(listed, list) or {type(one) for one in listed} not in ({str}, {int}):
+        raise table.wrong(f"{what}; got {listed!r}.")
+    for one in listed:
+        if isinstance(one, str) and (not one.isprintable() or one != one.strip() or not one):
+            raise table.wrong(f"classes must be words without blanks around them; got {one!r}.")
+    if not 2 <= len(set(listed)) == len(listed) <= _MOST_CLASSES:
+        raise table.wrong(
+            f"{what}, at most {_MOST_CLASSES}, each once; got {len(listed)}, {len(set(listed))} different."
+        )
+    return tuple(sorted(listed))
 
 
 def _read_scaled(table: Section, n_inputs: int) -> tuple[tuple[str, Any], ...]:
@@ -96,8 +126,8 @@ def _read_scaled(table: Section, n_inputs: int) -> tuple[tuple[str, Any], ...]:
     return ("centre", listed[0]), ("scale", listed[1]), ("linear", linear), ("reach", scaling.reach)
 
 
-def read_learning(table: Section, channel: Section) -> Learning:
-    """The learner that ``[learner]`` describes, behind the channel of ``[channel]``."""
+def read_learning(table: Section, channel: Section, labels: Labels | None = None) -> Learning:
+    """The learner that ``[learner]`` describes, behind the channel of ``[channel]``; with an output for each class."""
     kind, algorithm = _read_algorithm(table)
     heeded = own_keys(kind)
     others = {key for learner in learners.every() for key in own_keys(learner)}
@@ -105,6 +135,9 @@ def read_learning(table: Section, channel: Section) -> Learning:
         if key in table:
             raise table.wrong(f"{key} is not for {algorithm}, which takes {', '.join((*heeded, *_COMMON))}.")
     arguments = {key: table.take(key) for key in heeded if key in table}
+    needed = 1 if labels is None else labels.n_models
+    if needed > 1 and "outputs" in heeded:
+        arguments.setdefault("outputs", needed)
     common = {
         "regularization": table.number("regularization", 1e-4, least=0),
         "loss": table.choice("loss", tuple(losses.LOSSES), "squared"),
@@ -119,8 +152,16 @@ def read_learning(table: Section, channel: Section) -> Learning:
     learning = Learning(algorithm, tuple(arguments.items()))
     with table.blame():
         outputs = learning.learner().outputs
-    if outputs > 1:
-        raise table.wrong(f"outputs must be 1, since a site's samples have one label; got {outputs}.")
+    if outputs > 1 and needed == 1:
+        raise table.wrong(
+            f"outputs must be 1, since a site's samples have one label, unless [model] classes names three or more; "
+            f"got {outputs}."
+        )
+    if outputs != needed:
+        raise table.wrong(
+            f"must have an output for each of the {needed} classes of [model], as waverls has; "
+            f"{algorithm} has {outputs}."
+        )
     return learning
 
 

@@ -31,14 +31,16 @@ class Limits:
         )
 
 
-def read_limits(table: Section, n_inputs: int, binary: bool) -> Limits:
-    """The limits that ``[limits]`` describes."""
+def read_limits(table: Section, n_inputs: int, binary: bool, named: bool = False) -> Limits:
+    """The limits that ``[limits]`` describes; ``named`` where labels are names of classes."""
     deviations = table.number("deviations", 20.0, least=1)
     beyond = table.choice("beyond", BEYOND, "clip")
     label, inputs = (_given(table, key) for key in ("label", "inputs"))
     table.end()
+    binary = binary or named
     if label is not None and binary:
-        raise table.wrong("label is not for a loss whose labels are -1 and +1.")
+        what = "classes" if named else "a loss whose labels are -1 and +1"
+        raise table.wrong(f"label is not for {what}.")
     limits = Limits(deviations, beyond, label, inputs)
     with table.blame():
         limits.guard(n_inputs, binary)

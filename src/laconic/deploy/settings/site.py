@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
+from laconic.defaults.labels import Labels
 from laconic.deploy.settings.endpoints import Endpoint, read_endpoint
 from laconic.deploy.settings.learning import Learning, Model, read_learning, read_model
 from laconic.deploy.settings.limits import Limits, read_limits
@@ -203,6 +204,11 @@ class Site:
         """The learner that all agents run."""
         return self.learning.learner()
 
+    @property
+    def labels(self) -> Labels | None:
+        """How classes are learned, and the way back; None where labels are numbers."""
+        return self.model.labels
+
     def network(self) -> Network:
         """The network of the site's agents."""
         index = {name: k for k, name in enumerate(self.names)}
@@ -221,12 +227,13 @@ class Site:
     def source(self, name: str, session: Any = None) -> Source:
         """An agent's source of samples, not yet started; one that listens on zenoh needs the agent's session."""
         settings = self.agent(name).source
-        reader = Reader(self.model.n_inputs, settings.inputs, settings.target, self.learner().loss.binary)
+        binary, classes = self.learner().loss.binary, self.model.classes
+        reader = Reader(self.model.n_inputs, settings.inputs, settings.target, binary, classes)
         return settings.open(reader, name, session)
 
     def guard(self) -> Guard:
         """What holds an agent's samples to the limits, and knows nothing yet of those that are to be learned."""
-        return self.limits.guard(self.model.n_inputs, self.learner().loss.binary)
+        return self.limits.guard(self.model.n_inputs, self.labels is not None or self.learner().loss.binary)
 
     def limits_path(self, name: str) -> Path | None:
         """The file that an agent keeps its learned limits in, beside its checkpoint, if any."""
@@ -256,8 +263,8 @@ def _read_site(file: Path, values: dict[str, Any]) -> Site:
     publish_inputs = site.flag("publish_inputs")
     site.end()
     model = read_model(tables["model"])
-    learning = read_learning(tables["learner"], tables["channel"])
-    limits = read_limits(tables["limits"], model.n_inputs, learning.learner().loss.binary)
+    learning = read_learning(tables["learner"], tables["channel"], model.labels)
+    limits = read_limits(tables["limits"], model.n_inputs, learning.learner().loss.binary, bool(model.classes))
     security = _read_security(tables["security"]) if "security" in values else None
     agents = _read_agents(tables["agents"], tables["source"], model, name, security)
     edges = _read_edges(tables["network"], [agent.name for agent in agents])

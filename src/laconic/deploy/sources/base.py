@@ -35,7 +35,8 @@ class Reading(NamedTuple):
     ----------
     x : array (n_inputs,)
     y : float
-        NaN if there is no label: then the agent predicts and does not learn from it.
+        NaN if there is no label: then the agent predicts and does not learn from it. Where labels are classes, the
+        place of one among them.
     time : float, optional
         When it was measured, in whatever unit the sender uses, if the sender said so.
     """

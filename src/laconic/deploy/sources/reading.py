@@ -19,7 +19,7 @@ _MISSING = frozenset(("", "nan", "na", "n/a", "null", "none", "?"))
 _DELIMITERS = (",", ";", "\t")
 _LEAST_LIMIT = 65_536
 _BYTES_A_NUMBER = 64
-_SHOWN = 60
+_SHOWN, _MOST_SHOWN = 60, 200
 _SELF_DESCRIBED = b"\xd9\xd9\xf7"  # CBOR's own mark at its beginning; decoders freeze what comes after it
 
 _Parts = tuple[Array, float, float | None]
@@ -44,6 +44,8 @@ class Reader:
         Name of the label; without it, named samples have none.
     binary : bool
         Whether labels must be -1 or +1, as classification losses ask.
+    classes : sequence of str or int
+        The classes that labels name, if they do: the label of a sample is then the place of its class among them.
 
     Examples
     --------
@@ -51,16 +53,24 @@ class Reader:
     (array([0.5, 1. ]), 2.0, None)
     >>> Reader(2, ["warm", "damp"], "power")(b'{"damp": 0.5, "warm": 20, "power": null}')
     (array([20. ,  0.5]), nan, None)
+    >>> Reader(1, classes=["cat", "dog"])(b'{"x": [1], "y": "dog"}')
+    (array([1.]), 1.0, None)
     >>> Reader(2)(b"[1, 2]")
     Traceback (most recent call last):
     laconic.deploy.sources.reading.BadSample: a list must hold 2 inputs and a label, got 2 entries
     """
 
     def __init__(
-        self, n_inputs: int, inputs: Sequence[str] | None = None, target: str | None = None, binary: bool = False
+        self,
+        n_inputs: int,
+        inputs: Sequence[str] | None = None,
+        target: str | None = None,
+        binary: bool = False,
+        classes: Sequence[str | int] = (),
     ) -> None:
         self.n_inputs, self.target, self.binary = n_inputs, target, binary
         self.inputs = None if inputs is None else tuple(inputs)
+        self._classes = {str(one): float(k) for k, one in enumerate(classes)}
         self.limit = max(_LEAST_LIMIT, _BYTES_A_NUMBER * (n_inputs + 1))
         self.new_table()
 
@@ -137,14 +147,14 @@ class Reader:
                 raise BadSample(f"a row must have as many cells as the header, got {len(cells)}")
             chosen = [cells[k] for k in self._columns]
         inputs, rest = chosen[: self.n_inputs], chosen[self.n_inputs :]
-        label = rest[0] if rest and rest[0].lower() not in _MISSING else None
+        label: Any = rest[0] if rest and (rest[0] in self._classes or rest[0].lower() not in _MISSING) else None
         try:
             x = [float(cell) for cell in inputs]
-            y = None if label is None else float(label)
+            label = label if label is None or self._classes else float(label)
         except ValueError:
-            wrong = next(cell for cell in chosen if not _is_number(cell))
+            wrong = next(cell for cell in (inputs if self._classes else chosen) if not _is_number(cell))
             raise BadSample(f"a cell must be a number, got {_shown(wrong)}") from None
-        return self._checked(x, y, None)
+        return self._checked(x, label, None)
 
     # ---- what a message or a line of JSON holds -----------------------------------------------------------------
 
@@ -185,6 +195,8 @@ class Reader:
             raise BadSample(f"inputs must be finite and at most {LARGEST:g} in size, got {_shown(wrong)}")
         if y is None or (type(y) is float and math.isnan(y)):
             label = math.nan
+        elif self._classes:
+            label = self._class(y)
         else:
             if type(y) not in (float, int):
                 raise BadSample(f"y must be a number or null, got {_shown(y)}")
@@ -195,6 +207,23 @@ class Reader:
             label = float(y)
         moment = float(time) if type(time) in (float, int) and -LARGEST <= time <= LARGEST else None
         return np.array(x, dtype=np.float64), label, moment
+
+    def _class(self, y: object) -> float:
+        """The place of the class that a label names, as a word or as a number: 1, 1.0 and "1" are the same."""
+        # Whole numbers without end, which CBOR can hold, are not written out.
+        plain = type(y) in (str, float) or (type(y) is int and -LARGEST <= y <= LARGEST)
+        found = self._classes.get(str(y)) if plain else None
+        if found is None and type(y) in (str, float):
+            try:
+                number = float(y)  # type: ignore[arg-type]
+            except ValueError:
+                number = math.nan
+            found = self._classes.get(str(int(number))) if number.is_integer() else None
+        if found is None:
+            known = ", ".join(self._classes)
+            known = known if len(known) <= _MOST_SHOWN else f"{known[:_MOST_SHOWN]}..."
+            raise BadSample(f"y must be one of the classes {known}; got {_shown(y)}")
+        return found
 
 
 def _decode_json(data: bytes) -> object:
