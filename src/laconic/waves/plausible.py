@@ -77,10 +77,10 @@ def why_not(
     rounded = rule.delta / 2 * math.sqrt(len(lower)) * members / math.sqrt(carried * left)
     seen = np.linalg.solve(factor, np.atleast_2d(arithmetic.forward(lower, moments)).T)
     told = (NEAR + rounded) * np.sqrt(said.q) + _ROUNDING * _lengths(common.theta @ lower)
-    if np.any(_lengths(seen.T) > told):
+    if not np.all(_lengths(seen.T) <= told):
         return "residuals beyond their squares"
     step = common.step @ lower
-    if np.any(said.v > ROOM * dots(step @ whole, step)):
+    if not np.all(said.v <= ROOM * dots(step @ whole, step)):
         return "a step more bent than information allows"
     return ""
 
