@@ -15,7 +15,7 @@ from laconic._validate import Array
 from laconic.waves.common import Common, Following
 from laconic.waves.describing import describe_change, lift_low
 from laconic.waves.message import SWEEP, Said, Term, briefly, numbered, wave_of
-from laconic.waves.own import Own, Probe
+from laconic.waves.own import Own, Probe, dots
 from laconic.waves.rule import SWEEP_HEIGHT, Numbers, Rule
 from laconic.waves.terms import quantized_each
 from laconic.waves.tree import Place
@@ -347,7 +347,7 @@ class Node:
         expected = common.energy * n
         curvature = np.divide(total.bend, expected, out=np.zeros_like(expected), where=expected > 0)
         trust = np.where(expected > 0, np.maximum(np.maximum(1.0, self.trust / 2), curvature), self.trust)[()]
-        vector = np.divide((change @ revised.whitener(n)[0]).T, trust).T
+        vector = _shortened(change @ revised.whitener(n)[0], dots(change, residual), trust)
         step, codes = quantized_each(vector, rule.delta * _root_mean(total))
         said = Said(numbered(self.wave), lift is not None, n, 0.0, 0.0, terms, step, codes, lift)
         said = said._replace(thin=common.thin)
@@ -401,6 +401,18 @@ class Node:
             P = np.linalg.inv(H)
             P = 0.5 * (P + P.T)
             own.replace(P, r @ P)
+
+
+def _shortened(vector: Array, told: Numbers, trust: Numbers) -> Array:
+    """A step L'd, shorter where C knows of more curvature along it than S: by sqrt(d'S d / d'C d), and by trust.
+
+    S lacks what senders leave out, most of all where it is small, and that is where a step is long. With kappa = 1 C
+    is at most three times S along d, so a step is at most sqrt(3) times what C would have; from twice on it would
+    overshoot by more than it was off before, and grow from wave to wave.
+    """
+    known = dots(vector, vector)
+    share = np.divide(told, known, out=np.ones_like(known), where=known > 0)
+    return np.multiply(vector.T, np.sqrt(np.clip(share, 0.0, 1.0)) / trust).T
 
 
 def _even(link: Link | None) -> bool:
