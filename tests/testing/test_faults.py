@@ -1,6 +1,7 @@
 """Whatever goes wrong on the network, the agents are whole again when it heals."""
 
 import itertools
+import json
 import math
 from collections import Counter
 from dataclasses import replace
@@ -155,6 +156,16 @@ def test_a_bug_is_found_and_its_schedule_shrunk(monkeypatch, capsys):
     assert sum(f.stop - f.start for f in smallest.faults) < sum(f.stop - f.start for f in schedule.faults)
     said = capsys.readouterr().out
     assert f"seed {seed} violates" in said and "do not cancel" in said and "the least of it" in said
+
+
+def test_what_an_agent_raises_is_told_of_its_schedule_and_the_others_run(monkeypatch, capsys):
+    def broken(self, *_):
+        raise ZeroDivisionError("by nothing")
+
+    monkeypatch.setattr("laconic.protocol.ends.Ends.say", broken)
+    assert main(["faults", "--seeds", "2", "--first", "1", "--learner", "odkla", "--jobs", "1", "--json"]) == 1
+    violated = json.loads(capsys.readouterr().out.splitlines()[-1])["violated"]
+    assert list(violated) == ["1", "2"] and "ZeroDivisionError was raised, by nothing" in violated["1"][0]
 
 
 def test_a_schedule_without_faults_is_well(monkeypatch):

@@ -134,7 +134,7 @@ class Liar:
         ]
         if isinstance(letter, Statement):
             yield letter._replace(kind=Kind.WAVE, data=waves.code.encode([dice.choice(lies)]))
-        elif isinstance(letter, Survey):
+        elif isinstance(letter, Survey) and waves.chart.records:  # or it has forgotten everything since it wrote this
             record = dice.choice(list(waves.chart.records.values()))
             number = min(record.number + far, (1 << 46) - 1)
             changed = record._replace(number=number, term=record.term + dice.choice((0, 1)), hears=record.hears[:1])
