@@ -67,7 +67,7 @@ def main() -> int:
     ):
         columns[title] = Counter()
         start, done, before = time.perf_counter(), 0, None
-        with tqdm(total=total, desc=title, unit=" messages", unit_scale=True) as bar:
+        with tqdm(total=total, desc=title, unit=" messages", unit_scale=True, disable=None) as bar:
             while done < total:
                 count = min(10_000, total - done)
                 columns[title] += fuzz(among[done // 10_000 % len(among)], count)

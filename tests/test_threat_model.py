@@ -13,6 +13,7 @@ from laconic.guard.given import LARGEST_LABEL
 from laconic.protocol import dialogue, ends, guard, handshake, ledger, session, wave_dialogue, waving, wire
 from laconic.protocol.actions import Terms
 from laconic.waves import plausible, roving
+from laconic.waves.node import CREDIBLE
 
 PACKAGE = Path(laconic.__file__).parent
 PAGE = PACKAGE.parents[1] / "docs" / "threat-model.md"
@@ -57,6 +58,8 @@ def limits():
         "waves: an entry of C or of a U": ten(roving.FURTHEST),
         "waves: an entry of C or of a U where features have norm 1, in weights of a sample": f"{plausible.ENTRY:.0f}",
         "waves: the trace of a U beyond twice that of C, in the same": f"{plausible.MORE:.0f}",
+        "waves: the mean square error of a child that the size of a step goes by, in that of own labels or errors, "
+        "from the second wave on": f"{CREDIBLE:.0f}",
         "waves: what may be left out of a child's information, in its tolerances": f"{plausible.LEFT_OUT:.0f}",
         "waves: an entry of a residual, in yardsticks and samples; an entry of the common model, in yardsticks": ten(
             roving.FURTHEST

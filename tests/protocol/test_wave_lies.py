@@ -108,6 +108,14 @@ def test_sums_that_no_samples_have_are_refused_and_do_not_spoil_what_others_lear
     assert error < 15 * calm
 
 
+def hopeless(total):
+    return total._replace(square=1e30)
+
+
+def test_errors_that_own_labels_make_incredible_do_not_round_what_others_learn_to_nothing(calm):
+    assert play(hopeless)[1] < 2 * calm
+
+
 def test_what_is_forgotten_cannot_be_many_samples(reasons):
     play(more_samples, n_rounds=60, learner=lc.WaveRLS(forgetting=0.9))
     assert "more samples than are remembered" in reasons

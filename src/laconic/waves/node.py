@@ -21,6 +21,7 @@ from laconic.waves.terms import quantized_each
 from laconic.waves.tree import Place
 
 _LEAST_SQUARE = 1e-12
+CREDIBLE = 100.0  # of a mean square error, in that of own labels or errors
 
 
 class Message(NamedTuple):
@@ -66,15 +67,19 @@ class Above(NamedTuple):
 
 
 class Sum(NamedTuple):
-    """An agent's own data and its subtree's: n, S, r, q, v; and pull and doubt of samples that theta has not seen."""
+    """An agent's own data and its subtree's: n, S, r, q, v; and pull and doubt of samples that theta has not seen.
+
+    ``spread`` is q, but for what a child says of errors that own labels make incredible: steps of vectors go by it.
+    """
 
     n: float
     information: Array
     moments: Array
     square: Numbers
     bend: Numbers
-    pull: Numbers = 0.0
-    doubt: Numbers = 0.0
+    pull: Numbers
+    doubt: Numbers
+    spread: Numbers
 
 
 class Decision(NamedTuple):
@@ -263,6 +268,7 @@ class Node:
                 self.arithmetic.add_share(S, link.n, link.information)
         r, q, v = own.look_back(common.theta, common.step)
         q, v = np.maximum(_LEAST_SQUARE, q), np.maximum(0.0, v)
+        spread, credible = q, _credible(own, q) if self.wave > 1 else np.inf
         nothing, probe = 0.0 * self.trust, own.probe
         pull, doubt = (nothing, nothing) if probe is None else probe[1:3]
         for child in self.place.children:
@@ -270,7 +276,8 @@ class Node:
                 told = self.heard[child]
                 r = r + told.moments
                 q, v, pull, doubt = q + told.square, v + told.bend, pull + told.pull, doubt + told.doubt
-        return Sum(float(np.float32(n)), S, r, q, v, pull, doubt)
+                spread = spread + np.minimum(told.square, credible * max(self.links[child].n, 1.0))
+        return Sum(float(np.float32(n)), S, r, q, v, pull, doubt, spread)
 
     def _up(self) -> Message:
         """Steps 1 to 3 of *Up*."""
@@ -287,7 +294,8 @@ class Node:
         above = self.above or Above(0.0, np.zeros_like(own.information), np.zeros_like(own.moments), 0.0)
         n = float(np.float32(own.count + above.n))
         square, nothing = own.square + above.square, 0.0 * self.trust
-        total = Sum(n, own.information + above.information, own.moments + above.moments, square, *[nothing] * 3)
+        information, moments = own.information + above.information, own.moments + above.moments
+        total = Sum(n, information, moments, square, nothing, nothing, nothing, spread=square)
         return self._coded(self.place.children, SWEEP, total, np.zeros_like(own.information), 1.0)[0]
 
     def _coded(self, to: tuple[int, ...], wave: int, total: Sum, base: Array, tau: float) -> tuple[Message, Said]:
@@ -307,7 +315,7 @@ class Node:
             rule.delta * sigma * _root_mean(total),
         )
         flag = wave != SWEEP and _even(self.link)
-        q, v, pull, doubt = briefly(total[3:])
+        q, v, pull, doubt = briefly(total[3:7])
         said = Said(wave, flag, total.n, q, v, terms, step, codes, pull=pull, doubt=doubt)
         return Message(to, *self.arithmetic.encode(said), len(terms), self.wave, self.start), said
 
@@ -359,7 +367,7 @@ class Node:
         common, n = self.common, total.n
         if self.rule.forgetting < 1 or not n > 0:
             return common, self.asked
-        known = self.asked, n, total.pull, total.doubt, total.square / n
+        known = self.asked, n, total.pull, total.doubt, total.spread / n
         thin, asked = self.rule.thinned(common.thin, *known)
         return common.thinned(thin), asked
 
@@ -420,7 +428,18 @@ def _even(link: Link | None) -> bool:
     return link is None or link.number % 2 == 0
 
 
+def _credible(own: Own, q: Numbers) -> Numbers:
+    """The largest mean square error of others that is believed where the size of a step is at stake.
+
+    A step that is too small for somebody's errors costs a few bits; one that is too large rounds what all know to
+    nothing. In the first wave errors are labels, which may differ more, and who has seen none believes anything.
+    """
+    mean = np.maximum(own.square, q) / max(own.count, 1.0)
+    most: Numbers = np.where(own.square > 0, CREDIBLE * mean, np.inf)[()]
+    return most
+
+
 def _root_mean(total: Sum) -> Numbers:
     """sqrt(q/n)."""
-    root: Numbers = np.sqrt(total.square / total.n) if total.n > 0 else 0.0 * total.square
+    root: Numbers = np.sqrt(total.spread / total.n) if total.n > 0 else 0.0 * total.spread
     return root
