@@ -22,6 +22,7 @@ from laconic.waves.tree import Place
 
 _LEAST_SQUARE = 1e-12
 CREDIBLE = 100.0  # of a mean square error, in that of own labels or errors
+_SWEEP_LOOSENESS = 4.0  # of what a sweep says of a matrix: its vector makes up for that
 
 
 class Message(NamedTuple):
@@ -296,13 +297,14 @@ class Node:
         square, nothing = own.square + above.square, 0.0 * self.trust
         information, moments = own.information + above.information, own.moments + above.moments
         total = Sum(n, information, moments, square, nothing, nothing, nothing, spread=square)
-        return self._coded(self.place.children, SWEEP, total, np.zeros_like(own.information), 1.0)[0]
+        return self._coded(self.place.children, SWEEP, total, np.zeros_like(own.information), _SWEEP_LOOSENESS)[0]
 
     def _coded(self, to: tuple[int, ...], wave: int, total: Sum, base: Array, tau: float) -> tuple[Message, Said]:
         """Terms of the change from n B to S, and the vector, both whitened by what everybody knows."""
         rule, carried = self.rule, self.carried
         sigma = math.sqrt(max(self.own.count, 1.0) / carried)
         lower, _ = self.common.whitener(carried)
+        size = rule.delta * sigma * _root_mean(total)
         terms, step, codes = self.arithmetic.told(
             lower,
             total.information,
@@ -312,12 +314,27 @@ class Node:
             rule.fineness(self.n_features),
             rule.most,
             total.moments,
-            rule.delta * sigma * _root_mean(total),
+            size,
         )
+        if wave == SWEEP:
+            terms = [Term(*term) for term in terms]
+            step, codes = quantized_each(self.arithmetic.forward(lower, self._matched(lower, total, terms)), size)
         flag = wave != SWEEP and _even(self.link)
         q, v, pull, doubt = briefly(total[3:7])
         said = Said(wave, flag, total.n, q, v, terms, step, codes, pull=pull, doubt=doubt)
         return Message(to, *self.arithmetic.encode(said), len(terms), self.wave, self.start), said
+
+    def _matched(self, lower: Array, total: Sum, terms: Sequence[Term]) -> Array:
+        """r + (S^ - S) w, S^ as the terms tell it: who solves with S^ finds the w that S gives.
+
+        What S^ lacks is then an error of second order, as it is in a wave, whose vector is a residual at a model.
+        """
+        S, thick = total.information, self.rule.thick(total.n)
+        H = S + thick * np.eye(self.n_features)
+        if not (total.n > 0 and self.arithmetic.above(H, thick / 4)):
+            return total.moments
+        told = total.n * self.arithmetic.raised(np.zeros_like(S), lower, terms, total.n)
+        return total.moments + np.linalg.solve(H, total.moments.T).T @ (told - S)
 
     def _decide(self) -> Message:
         """*Root*: new information and a new model for everybody."""
