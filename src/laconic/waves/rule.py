@@ -13,7 +13,7 @@ from laconic.losses import LOSSES, Loss
 
 SWEEP_HEIGHT = 10  # from this height on the first wave is preceded by a sweep down
 THINNEST = 2.0**-10  # of what is added to the diagonal, at the least
-_CLEAR, _WORTH = 2.0, 0.003  # from how many deviations, and which gain a sample, on that changes
+_CLEAR, _WORTH = 2.5, 0.003  # from how many deviations, and which gain a sample, on that changes
 
 
 #: One number, or one for each output.
@@ -66,7 +66,7 @@ class Rule(NamedTuple):
         asked for: errors of any distribution, larger in some places than in others, count for what they are, and no
         single one for more than a deviation. z = pull/sqrt(doubt) deviations take about z^2 ``noise`` off the sum of
         e^2, ``noise`` its mean. ``asked`` adds up z, halved from wave to wave, since one wave may err. ``thin`` changes
-        if it is beyond two and z^2 is above 0.003 n, a hundredth of a fresh sample's error; it stays between 2^-10 and
+        if it is beyond 2.5 and z^2 is above 0.003 n, a hundredth of a fresh sample's error; it stays between 2^-10 and
         1. Outputs count by their precision.
         """
         known = np.asarray(noise) > 0
