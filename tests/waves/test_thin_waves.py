@@ -23,7 +23,8 @@ def test_when_it_changes():
     assert changed(0.25, 0.0, 100, -6.0, 4.0, 1.0) == (0.5, -3.0)
     # Two waves that say the opposite cancel; two that say the same add up, the earlier one by half.
     assert changed(0.5, 3.0, 100, -2.0, 1.0, 1.0) == (0.5, -0.5)
-    assert changed(0.5, 3.0, 100, 1.0, 1.0, 1.0) == (0.25, 2.5)
+    assert changed(0.5, 3.0, 100, 1.0, 1.0, 1.0) == (0.5, 2.5)
+    assert changed(0.5, 3.0, 100, 1.25, 1.0, 1.0) == (0.25, 2.75)
     # It is bounded, and outputs count by their precision: 8/4 of 16/16 and 2/1 of 4/1.
     assert changed(1.0, 0.0, 9, -9.0, 1.0, 1.0)[0] == 1.0 and changed(THINNEST, 0.0, 9, 9.0, 1.0, 1.0)[0] == THINNEST
     two = changed(1.0, 0.0, 10, np.array([8.0, 2.0]), np.array([16.0, 4.0]), np.array([4.0, 1.0]))
