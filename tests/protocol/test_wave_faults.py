@@ -16,7 +16,7 @@ from laconic.testing.schedules import Schedule
 from laconic.testing.wave_aftermath import look_at_waves
 from laconic.transport.faults import Crash, Drop, Partition
 from laconic.transport.virtual import VirtualNetwork
-from laconic.waves.roving import WAIT, Entry, Standing, Whole
+from laconic.waves.roving import WAIT, Entry, Standing, Whole, link_digest
 
 FEATURES = lc.RandomFeatures.gaussian(n_inputs=2, n_frequencies=6, bandwidth=0.5, seed=0)
 LEARNER = lc.WaveRLS(growth=1.3)
@@ -273,3 +273,19 @@ def test_steps_do_not_grow_where_the_root_was_told_too_little():
     # Six agents on slots, nothing goes wrong: what was left out on the way up made every step 2.3 times too long.
     network = lc.Network.from_edges(6, [(0, 3), (0, 5), (1, 2), (1, 4), (2, 4), (2, 5), (3, 4), (3, 5), (4, 5)])
     assert check(Schedule(5063, network, "waverls", "slotted", 1, ())) == []
+
+
+def test_a_parent_still_knows_what_a_child_builds_on_that_took_back_what_it_said_from_the_common_state():
+    agents = make_team(LEARNER, FEATURES, ["ada-bob"], clock="lockstep")
+    play(agents, 30)
+    nodes = [waves_of(agent).node for agent in agents.values()]
+    parent, child = sorted(nodes, key=lambda node: node.place.parent is not None)
+    known = child.link
+    child.link = None
+    message = child._up().data
+    child.link = known
+    for _ in range(2):  # it may come twice
+        said = parent.hear_up(child.place.agent, message, 0, 1e9, 0.0)
+        assert said and said != link_digest(known)
+    link = parent.links_before[child.place.agent]
+    assert link is not None and link_digest(link) == link_digest(known)
