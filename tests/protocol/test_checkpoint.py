@@ -561,3 +561,22 @@ def agent_pair():
             agent.learn(np.full(2, 0.1 * t), 1.0)
         carry(agents)
     return agents["ann"], agents["ben"]
+
+
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+@pytest.mark.parametrize(
+    "learner", [lc.ODKLA(), lc.QCODKLA(), lc.Experts(), lc.WaveRLS(), lc.WaveRLS(outputs=3), lc.Personal()], ids=repr
+)
+def test_a_state_stays_what_it_was_while_its_agent_learns_on(learner, engine, features):
+    agents = make_team(learner, features, ["ada-bob", "bob-cyd"], clock="lockstep", engine=engine)
+    rng, taken = np.random.default_rng(0), []
+    for t in range(16):
+        for agent in agents.values():
+            x = rng.uniform(size=features.n_inputs)
+            agent.learn(x, x[0] if learner.outputs == 1 else x[0] * np.arange(learner.outputs))
+            taken += [(state := agent.state(), state.to_bytes())]
+            if t == 8:
+                agent.restore(state)
+        carry(agents)
+        taken += [(state, state.to_bytes()) for state in (agent.state() for agent in agents.values())]
+    assert all(state.to_bytes() == data for state, data in taken)

@@ -100,3 +100,12 @@ def test_one_neighbour_alone_does_not_replace_a_remembered_model(features):
     agents["ann"].idle()
     assert agents["ann"].counters["recoveries"] == 0
     assert close(agents["ann"].weights, np.ones(features.n_features))
+
+
+def test_the_first_label_judges_a_model_of_neighbours_who_have_forgotten_theirs(features):
+    agents = make_team(lc.ODKLA(rho=0.5, eta=4.0), features, ["ann-ben"], heartbeat=10)
+    ann = agents["ann"]
+    ann._ledger.row.put("weights", np.full((1, features.n_features), 0.05))  # as warm_start leaves it
+    assert not ann._ledger.row.largest
+    ann.learn(np.full(features.n_inputs, 0.3), 2.0)
+    assert ann.round == 1

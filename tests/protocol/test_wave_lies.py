@@ -5,6 +5,7 @@ import pytest
 from agent_kit import carry, make_team
 
 import laconic as lc
+from laconic.protocol.wave_parts import Up
 from laconic.transport.faults import Drop
 from laconic.transport.virtual import VirtualNetwork
 from laconic.waves import roving
@@ -163,3 +164,23 @@ def test_labels_of_any_size_make_sums_that_can_be(reasons):
     for size in (1e-30, 1e-9, 1e9):
         VirtualNetwork(lc.WaveRLS(), FEATURES, network, X, size * y).run(50)
     assert len(reasons) > 30 and not any(reasons)
+
+
+def test_sums_that_cannot_be_and_came_before_their_time_are_refused_and_raise_nothing():
+    agents = make_team(lc.WaveRLS(), FEATURES, ["ann-ben"], clock="lockstep")
+    waves = {name: agent._ledger for name, agent in agents.items()}
+    rng, kept = np.random.default_rng(0), 0
+    for _ in range(40):
+        for agent in agents.values():
+            x = rng.uniform(size=2)
+            agent.learn(x, float(x[0]))
+        for name, ledger in waves.items():
+            node = ledger.node
+            if node.place.children and not kept:
+                child = next(other for other in agents if other != name)
+                false = waves[child].node.gather()._replace(information=-50 * np.eye(20))
+                said = waves[child].node._coded((0,), node.wave, false, np.zeros((20, 20)), 1.0)[0]
+                ledger.early[child] = Up(node.wave, node.standing.digest, ledger.tree, 0, said.data)
+                kept, victim = 1, agents[name]
+        carry(agents)
+    assert victim.counters["refusals"]["too large"] == 1

@@ -85,9 +85,19 @@ class Ledger:
     def learn(self, label: float, t: int) -> tuple[int, float]:
         """Steps 1 and 2 of round ``t``: (how it ended, the prediction)."""
         status, prediction = self.row.learn(label, t)
-        if status == DIVERGED and np.isfinite(prediction) and self._raise_yardstick():
+        if status == DIVERGED and np.isfinite(prediction) and (self._raise_yardstick() or self._begin_yardstick(label)):
             return self.learn(label, t)
         return status, float(prediction)
+
+    def _begin_yardstick(self, label: float) -> bool:
+        """Whether this is the first label, by which alone the model of an agent can be judged that it took from others.
+
+        Those may have forgotten everything since, and have no model by which to judge it.
+        """
+        if self.row.largest or not abs(label) > 0:
+            return False
+        self.row.largest = abs(label)
+        return True
 
     def _raise_yardstick(self) -> bool:
         """Whether most have said larger models than the yardstick of divergence knew of.

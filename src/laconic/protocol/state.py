@@ -96,6 +96,7 @@ def put_state(dialogue: Dialogue, state: AgentState) -> None:
             largest, tell_whole = about["largest"], about["tell_whole"]
             if type(largest) not in (int, float) or not 0 <= largest < np.inf:
                 raise ValueError("state has rounds or a yardstick that no agent can have.")
+            largest = float(largest)  # here, where it may be too large for that
             if not isinstance(tell_whole, bool):
                 raise TypeError(f"tell_whole is {tell_whole!r}")
     except Exception as error:  # whatever is wrong, nothing has been changed yet

@@ -43,7 +43,7 @@ def take_waves(waves: Waves) -> tuple[dict[str, Any], dict[str, Array]]:
     """What an agent knows of waves: plain values, and arrays."""
     node, size = waves.node, waves.features.n_features
     parts = {
-        f"wave.{name}": array if array.ndim else array[None]
+        f"wave.{name}": np.array(array, ndmin=1)  # a copy: what it is of goes on changing
         for name, array in node_parts(node).items()
         if name != "told"
     }

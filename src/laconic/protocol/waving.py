@@ -140,7 +140,7 @@ class Waves(Unshared):
                 self._hear(name, part)
         self.inbox = {}
         for name in sorted(self.early, key=by_name):
-            self._try(name, self.early.pop(name))
+            self._hear(name, self.early.pop(name))
         node = self.node
         if not self.lockstep:
             self._begin()
