@@ -129,7 +129,7 @@ def test_two_learners_side_by_side_in_a_browser(features, browser):
             frames = tab.evaluate("laconic.view.frames")
             run(plays, start=30.0)
             expect(tab.locator("#link")).to_have_text("finished", timeout=1000 * WAIT)
-            assert tab.evaluate("laconic.view.frames") > frames  # it moves
+            tab.wait_for_function("before => laconic.view.frames > before", arg=frames)  # it moves
             tab.locator("#network1").press("ArrowRight")
             expect(tab.locator("#facts thead")).to_contain_text("QC-ODKLA")
             expect(tab.locator("#facts tbody tr", has_text="messages")).to_contain_text(str(plays[1]._sends[0]))
