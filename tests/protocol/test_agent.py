@@ -103,3 +103,14 @@ def test_a_label_of_which_no_model_could_be_said_begins_no_round(label, features
     assert agent.round == 1
     np.testing.assert_array_equal(agent.weights, before)
     assert agent.learn(np.zeros(features.n_inputs), 1.0).round == 2
+
+
+def test_numbers_beyond_any_float_get_one_sentence(features):
+    ann = lc.Agent("ann", ["ben"], features, lc.ODKLA(), n_agents=2, clock="slotted")
+    with pytest.raises(ValueError, match="y must be finite"):
+        ann.learn(np.zeros(features.n_inputs), 10**400)
+    assert ann.round == 0 and np.isnan(ann.learn(np.zeros(features.n_inputs), np.ma.masked).label)
+    with pytest.raises(ValueError, match="n_agents must be from 2 to"):
+        lc.Agent("ann", ["ben"], features, lc.ODKLA(), n_agents=10**400)
+    with pytest.raises(ValueError, match="neighbours must be a list of names"):
+        lc.Agent("ann", np.ma.masked, features, lc.ODKLA(), n_agents=2)

@@ -42,6 +42,7 @@ from laconic.protocol.waving import Waves
 from laconic.protocol.wire import identity
 from laconic.waves.rule import Numbers
 
+_MOST_AGENTS = 2**32  # as many as have a number of their own where waves run
 _LARGEST_SQUARE = (DIVERGENCE * LARGEST_LABEL) ** 2  # of a model: entries beyond its root, 1e15, are refused by others
 
 
@@ -121,7 +122,7 @@ class Agent:
         features = read_features(features)
         if not isinstance(learner, Learner):
             raise ValueError(f"learner must be a laconic.Learner, got {type(learner).__name__}.")
-        n_agents = _validate.integer("n_agents", n_agents, least=1 + len(degrees))
+        n_agents = _validate.integer("n_agents", n_agents, least=1 + len(degrees), most=_MOST_AGENTS)
         self.features, self.learner = features, learner
         self.clock = _validate.choice("clock", clock, (LOCKSTEP, SLOTTED))
         self.heartbeat = _validate.integer("heartbeat", heartbeat, least=0 if clock == LOCKSTEP else 1)

@@ -21,12 +21,14 @@ def read_label(y: object, outputs: int = 1) -> Numbers:
         if labels.shape != (outputs,):
             raise ValueError(f"y must have shape ({outputs},), a label for each output; got {labels.shape}.")
         return np.array([read_label(label) for label in labels.tolist()])
-    if y is None:
+    if y is None or y is np.ma.masked:
         return math.nan
     if isinstance(y, (str, bytes)):  # float would read it
         raise ValueError(f"y must be a number, or NaN where it is missing; got {_validate.shown(y)}.")
     try:
         label = float(y)  # type: ignore[arg-type]
+    except OverflowError:
+        label = math.inf
     except (TypeError, ValueError):
         raise ValueError(f"y must be a number, or NaN where it is missing; got {_validate.shown(y)}.") from None
     if math.isinf(label):
@@ -47,7 +49,7 @@ def check_neighbours(neighbours: object) -> dict[str, int]:
     """Names and degrees; 0 where a degree is not known."""
     if isinstance(neighbours, str):
         raise ValueError(f"neighbours must be a list of names, got the single string {neighbours!r}.")
-    if not isinstance(neighbours, Iterable):
+    if not isinstance(neighbours, Iterable) or (isinstance(neighbours, np.ndarray) and not neighbours.ndim):
         raise ValueError(f"neighbours must be a list of names, got {_validate.shown(neighbours)}.")
     degrees = neighbours if isinstance(neighbours, Mapping) else None
     names = [check_name("neighbours", name) for name in neighbours]
