@@ -25,7 +25,7 @@ from laconic.guard import LARGEST_LABEL
 from laconic.learners import Learner, Speech
 from laconic.model import Model
 from laconic.model.making import make_model
-from laconic.protocol.arguments import bad_sample, check_name, check_neighbours, read_label
+from laconic.protocol.arguments import bad_sample, check_name, check_neighbours, check_size, read_label
 from laconic.protocol.checkpoint import AgentState, load_checkpoint, write_checkpoint
 from laconic.protocol.dialogue import Alert, Message
 from laconic.protocol.guard import learn_guarded
@@ -42,7 +42,6 @@ from laconic.protocol.waving import Waves
 from laconic.protocol.wire import identity
 from laconic.waves.rule import Numbers
 
-_MOST_AGENTS = 2**32  # as many as have a number of their own where waves run
 _LARGEST_SQUARE = (DIVERGENCE * LARGEST_LABEL) ** 2  # of a model: entries beyond its root, 1e15, are refused by others
 
 
@@ -122,7 +121,7 @@ class Agent:
         features = read_features(features)
         if not isinstance(learner, Learner):
             raise ValueError(f"learner must be a laconic.Learner, got {type(learner).__name__}.")
-        n_agents = _validate.integer("n_agents", n_agents, least=1 + len(degrees), most=_MOST_AGENTS)
+        n_agents = check_size(n_agents, len(degrees))
         self.features, self.learner = features, learner
         self.clock = _validate.choice("clock", clock, (LOCKSTEP, SLOTTED))
         self.heartbeat = _validate.integer("heartbeat", heartbeat, least=0 if clock == LOCKSTEP else 1)

@@ -11,6 +11,8 @@ from laconic import _validate
 from laconic.guard import LARGEST_LABEL
 from laconic.waves.rule import Numbers
 
+_MOST_AGENTS = 2**32  # as many as have a number of their own where waves run
+
 
 def read_label(y: object, outputs: int = 1) -> Numbers:
     """``y`` as a number, or as one for each of several outputs; NaN where it is missing."""
@@ -54,6 +56,11 @@ def check_neighbours(neighbours: object) -> dict[str, int]:
     degrees = neighbours if isinstance(neighbours, Mapping) else None
     names = [check_name("neighbours", name) for name in neighbours]
     return {name: 0 if degrees is None else degrees[name] for name in names}
+
+
+def check_size(n_agents: object, n_neighbours: int) -> int:
+    """The size of a network in which an agent has ``n_neighbours``."""
+    return _validate.integer("n_agents", n_agents, least=1 + n_neighbours, most=_MOST_AGENTS)
 
 
 def bad_sample() -> ValueError:
