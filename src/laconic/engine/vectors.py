@@ -318,3 +318,35 @@ def all_less(typing_context, vector, limit):
         return builder.icmp_unsigned("==", bits, ir.Constant(ir.IntType(vector.width), -1))
 
     return types.boolean(vector, limit), codegen
+
+
+@intrinsic
+def turned(typing_context, a, b, c, d):
+    """Four vectors of four lanes turned over: the first lanes of all, the second ones, and so on."""
+
+    def codegen(context, builder, signature, args):
+        # (a0 b0 a1 b1), (a2 b2 a3 b3), and the same of c and d
+        low, high = (_shuffled(builder, *args[:2], order) for order in ((0, 4, 1, 5), (2, 6, 3, 7)))
+        other_low, other_high = (_shuffled(builder, *args[2:], order) for order in ((0, 4, 1, 5), (2, 6, 3, 7)))
+        rows = [
+            _shuffled(builder, one, other, order)
+            for one, other in ((low, other_low), (high, other_high))
+            for order in ((0, 1, 4, 5), (2, 3, 6, 7))
+        ]
+        return context.make_tuple(builder, signature.return_type, rows)
+
+    if a.width != 4:
+        return None
+    return types.UniTuple(a, 4)(a, b, c, d), codegen
+
+
+def _shuffled(builder, one, other, order):
+    """Four of the lanes of two vectors of four."""
+    return builder.shuffle_vector(one, other, ir.Constant(ir.VectorType(_LANE, 4), order))
+
+
+@jit
+def sums_of(a, b, c, d):
+    """``sum_of`` each of four vectors of four lanes, with its bits, a lane each."""
+    one, two, three, four = turned(a, b, c, d)
+    return one + two + three + four

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, final
 
 import numpy as np
-from scipy.linalg import lapack
 
 from laconic._validate import Array
 from laconic.engine import wave_describing, wave_kernels
@@ -264,9 +263,7 @@ class CompiledArithmetic(Arithmetic):
 
     def above(self, symmetric: Array, least: float) -> bool:
         """Whether all eigenvalues are larger than ``least``."""
-        test = symmetric.copy()
-        test.flat[:: len(test) + 1] -= least
-        return bool(lapack.dpotrf(test.T, lower=1, overwrite_a=1, clean=0)[1] == 0)
+        return bool(wave_kernels.above(symmetric, least, self._room_of(len(symmetric))[0]))
 
 
 def _same(one: Said, other: Said) -> bool:

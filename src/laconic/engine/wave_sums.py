@@ -12,7 +12,7 @@ import numpy as np
 
 from laconic.engine.cache import entry
 from laconic.engine.rows import add_row, dot_row
-from laconic.engine.vectors import jit, load, splat, store, vector_fma
+from laconic.engine.vectors import jit, load, splat, store, turned, vector_fma
 from laconic.engine.wave_rounds import gain_row
 
 _TILE = 4  # doubles of a vector
@@ -66,7 +66,24 @@ def watch(phi, first, step, stop, squares, watched, sums):
 @entry
 def whole(information, made):
     """All of A from its tiles on and below the diagonal."""
-    for i in range(made.shape[0]):
+    n, size = made.shape[0], information.shape[1]
+    full = n // _TILE * _TILE
+    for i in range(0, full, _TILE):
+        for k in range(0, i + 1, _TILE):
+            at, to, over = i * size + k, i * n + k, k * n + i
+            r0, r1 = load(information, at), load(information, at + size)
+            r2, r3 = load(information, at + 2 * size), load(information, at + 3 * size)
+            store(made, to, r0)
+            store(made, to + n, r1)
+            store(made, to + 2 * n, r2)
+            store(made, to + 3 * n, r3)
+            if k < i:
+                r0, r1, r2, r3 = turned(r0, r1, r2, r3)
+                store(made, over, r0)
+                store(made, over + n, r1)
+                store(made, over + 2 * n, r2)
+                store(made, over + 3 * n, r3)
+    for i in range(full, n):
         for j in range(i + 1):
             made[i, j] = made[j, i] = information[i, j]
 
@@ -101,41 +118,72 @@ def add_samples(information, moments, numbers, phi, first, step, stop, squares, 
 
 @jit
 def add_products(information, rows, n, forgetting):
-    """A <- f A + x x' for each of n rows x, in their order."""
+    """A <- f A + x x' for each of n rows x, in their order: three tiles at a time, then those that are left."""
     size = information.shape[1]
-    shrink = splat(forgetting)
     for j in range(0, size, _TILE):
         k = 0
-        while (
-            k <= j
-        ):  # two tiles at a time; of the last, which may lie beyond the diagonal, the second is a first again
-            at0, wide = j * size + k, _TILE if k < j else 0
-            at1, at2, at3 = at0 + size, at0 + 2 * size, at0 + 3 * size
-            a0, a1 = load(information, at0), load(information, at1)
-            a2, a3 = load(information, at2), load(information, at3)
-            b0, b1 = load(information, at0 + wide), load(information, at1 + wide)
-            b2, b3 = load(information, at2 + wide), load(information, at3 + wide)
-            for row in range(n):
-                x, y = load(rows, row * size + k), load(rows, row * size + k + wide)
-                if forgetting < 1.0:
-                    a0, a1, a2, a3 = shrink * a0, shrink * a1, shrink * a2, shrink * a3
-                    b0, b1, b2, b3 = shrink * b0, shrink * b1, shrink * b2, shrink * b3
-                f0, f1, f2, f3 = (
-                    splat(rows[row, j]),
-                    splat(rows[row, j + 1]),
-                    splat(rows[row, j + 2]),
-                    splat(rows[row, j + 3]),
-                )
-                a0, b0 = vector_fma(f0, x, a0), vector_fma(f0, y, b0)
-                a1, b1 = vector_fma(f1, x, a1), vector_fma(f1, y, b1)
-                a2, b2 = vector_fma(f2, x, a2), vector_fma(f2, y, b2)
-                a3, b3 = vector_fma(f3, x, a3), vector_fma(f3, y, b3)
-            store(information, at0, a0)
-            store(information, at1, a1)
-            store(information, at2, a2)
-            store(information, at3, a3)
-            store(information, at0 + wide, b0)
-            store(information, at1 + wide, b1)
-            store(information, at2 + wide, b2)
-            store(information, at3 + wide, b3)
-            k += 2 * _TILE
+        while k + 2 * _TILE <= j:
+            add_three(information, rows, n, forgetting, j, k)
+            k += 3 * _TILE
+        while k <= j:
+            add_one(information, rows, n, forgetting, j, k)
+            k += _TILE
+
+
+@jit
+def add_three(information, rows, n, forgetting, j, k):
+    """That for four rows of A from j on, and twelve columns from k on."""
+    size, shrink = information.shape[1], splat(forgetting)
+    at0 = j * size + k
+    at1, at2, at3 = at0 + size, at0 + 2 * size, at0 + 3 * size
+    a0, a1, a2, a3 = load(information, at0), load(information, at1), load(information, at2), load(information, at3)
+    b0, b1 = load(information, at0 + 4), load(information, at1 + 4)
+    b2, b3 = load(information, at2 + 4), load(information, at3 + 4)
+    c0, c1 = load(information, at0 + 8), load(information, at1 + 8)
+    c2, c3 = load(information, at2 + 8), load(information, at3 + 8)
+    for row in range(n):
+        place = row * size + k
+        x, y, z = load(rows, place), load(rows, place + 4), load(rows, place + 8)
+        if forgetting < 1.0:
+            a0, a1, a2, a3 = shrink * a0, shrink * a1, shrink * a2, shrink * a3
+            b0, b1, b2, b3 = shrink * b0, shrink * b1, shrink * b2, shrink * b3
+            c0, c1, c2, c3 = shrink * c0, shrink * c1, shrink * c2, shrink * c3
+        f = splat(rows[row, j])
+        a0, b0, c0 = vector_fma(f, x, a0), vector_fma(f, y, b0), vector_fma(f, z, c0)
+        f = splat(rows[row, j + 1])
+        a1, b1, c1 = vector_fma(f, x, a1), vector_fma(f, y, b1), vector_fma(f, z, c1)
+        f = splat(rows[row, j + 2])
+        a2, b2, c2 = vector_fma(f, x, a2), vector_fma(f, y, b2), vector_fma(f, z, c2)
+        f = splat(rows[row, j + 3])
+        a3, b3, c3 = vector_fma(f, x, a3), vector_fma(f, y, b3), vector_fma(f, z, c3)
+    store(information, at0, a0)
+    store(information, at1, a1)
+    store(information, at2, a2)
+    store(information, at3, a3)
+    store(information, at0 + 4, b0)
+    store(information, at1 + 4, b1)
+    store(information, at2 + 4, b2)
+    store(information, at3 + 4, b3)
+    store(information, at0 + 8, c0)
+    store(information, at1 + 8, c1)
+    store(information, at2 + 8, c2)
+    store(information, at3 + 8, c3)
+
+
+@jit
+def add_one(information, rows, n, forgetting, j, k):
+    """That for a single tile."""
+    size, shrink = information.shape[1], splat(forgetting)
+    at0 = j * size + k
+    at1, at2, at3 = at0 + size, at0 + 2 * size, at0 + 3 * size
+    a0, a1, a2, a3 = load(information, at0), load(information, at1), load(information, at2), load(information, at3)
+    for row in range(n):
+        x = load(rows, row * size + k)
+        if forgetting < 1.0:
+            a0, a1, a2, a3 = shrink * a0, shrink * a1, shrink * a2, shrink * a3
+        a0, a1 = vector_fma(splat(rows[row, j]), x, a0), vector_fma(splat(rows[row, j + 1]), x, a1)
+        a2, a3 = vector_fma(splat(rows[row, j + 2]), x, a2), vector_fma(splat(rows[row, j + 3]), x, a3)
+    store(information, at0, a0)
+    store(information, at1, a1)
+    store(information, at2, a2)
+    store(information, at3, a3)
