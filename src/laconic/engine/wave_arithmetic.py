@@ -24,20 +24,21 @@ from laconic.waves.message import (
 )
 from laconic.waves.rule import Numbers
 
-_LONGEST_CODE = 104  # bits
+_LONGEST_CODE = 13  # bytes
 _KEPT = 4  # factors whose inverses are kept: those of the wave under way
 
 
 class Factor:
     """What follows from a Cholesky factor L: its inverse, padded to whole vectors, and both turned over."""
 
-    def __init__(self, lower: Array) -> None:
+    def __init__(self, lower: Array, room: Array | None = None) -> None:
         n = len(lower)
         size = -(-n // 4) * 4
         self.lower = lower
-        self.inverse, self.turned, self.columns = aligned(3 * size, n, np.float64).reshape(3, size, size)
-        self.columns[:n, :n] = lower.T
-        wave_describing.invert(lower, self.inverse, self.turned)
+        # Their other halves stay 0, so that the room of a factor will do for the next.
+        self.room = aligned(3 * size, n, np.float64).reshape(3, size, size) if room is None else room
+        self.inverse, self.turned, self.columns = self.room
+        wave_describing.invert(lower, self.inverse, self.turned, self.columns)
 
 
 class Letter(bytes):
@@ -83,9 +84,9 @@ class CompiledArithmetic(Arithmetic):
     def __init__(self) -> None:
         self._factors: dict[int, Factor] = {}
         self._room: Array | None = None
-        self._bits = np.empty(0, dtype=np.uint8)
+        self._bytes = np.empty(0, dtype=np.uint8)
         self._understood: tuple[Array | None, Array | None, Said | None, tuple[Array, Array]]
-        self._understood = None, None, None, (self._bits, self._bits)
+        self._understood = None, None, None, (self._bytes, self._bytes)
 
     def factor(self, information: Array, n: float, thick: float) -> tuple[Array, bool]:
         """chol(n C + thick I, thick), and whether a pivot was raised."""
@@ -141,11 +142,11 @@ class CompiledArithmetic(Arithmetic):
             for row, (step, codes) in zip(rows[n_terms:], found, strict=True):
                 row[0], row[1], row[2:] = -1, step, codes
             rows[n_terms, 0] = -1 if said.lift is None else said.lift
-        most = 16 + len(rows) * (16 + _LONGEST_CODE * n)
-        if len(self._bits) < most:
-            self._bits = np.empty(most, dtype=np.uint8)
-        first, end = header(said), wave_kernels.write_body(rows, n_terms, self._bits)
-        data, bits = first + np.packbits(self._bits[:end]).tobytes(), 8 * len(first) + end
+        most = 4 + len(rows) * (2 + _LONGEST_CODE * n)
+        if len(self._bytes) < most:
+            self._bytes = np.empty(most, dtype=np.uint8)
+        first, end = header(said), wave_kernels.write_body(rows, n_terms, self._bytes)
+        data, bits = first + self._bytes[: (end + 7) >> 3].tobytes(), 8 * len(first) + end
         if said.thin is not None:
             return data, bits
         letter = Letter(data)
@@ -177,9 +178,11 @@ class CompiledArithmetic(Arithmetic):
         """What follows from L, kept for as long as the wave may need it."""
         known = self._factors.get(id(lower))
         if known is None or known.lower is not lower:
+            room = None
             while len(self._factors) >= _KEPT:
-                del self._factors[next(iter(self._factors))]
-            known = self._factors[id(lower)] = Factor(lower)
+                oldest = self._factors.pop(next(iter(self._factors)))
+                room = oldest.room if len(oldest.lower) == len(lower) else None
+            known = self._factors[id(lower)] = Factor(lower, room)
         return known
 
     def forward(self, lower: Array, vector: Array) -> Array:
@@ -199,8 +202,9 @@ class CompiledArithmetic(Arithmetic):
         sizes: Numbers,
     ) -> tuple[Sequence[Term], int | Array, Array]:
         """Terms of L^-1 (S - n B) L'^-1, and step and codes of L^-1 r, or of that of each output."""
-        factor, vectors = self._factor(lower), np.atleast_2d(moments)
-        n_features, outputs = len(lower), len(vectors)
+        factor, n_features = self._factor(lower), len(lower)
+        vectors = moments.reshape(-1, n_features)
+        outputs = len(vectors)
         rows = np.empty((min(most, n_features) + outputs, n_features + 2), dtype=np.int64)
         found = wave_describing.say(
             factor.inverse,
@@ -212,7 +216,7 @@ class CompiledArithmetic(Arithmetic):
             nu,
             most,
             vectors,
-            np.atleast_1d(np.asarray(sizes, dtype=np.float64)),
+            np.array(sizes, dtype=np.float64, ndmin=1),
             self._room_of(n_features),
             rows,
         )
@@ -256,6 +260,10 @@ class CompiledArithmetic(Arithmetic):
         made = np.empty_like(lower)
         wave_describing.square(self._factor(lower).inverse, made)
         return made
+
+    def inverted(self, matrix: Array) -> Array:
+        """H^-1 of a positive definite matrix, symmetric to the bit."""
+        return self.inverse(self.cholesky(matrix, 0.0)[0])
 
     def add_share(self, total: Array, n: float, information: Array) -> None:
         """S + n U into S."""

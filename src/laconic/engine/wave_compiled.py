@@ -17,7 +17,7 @@ from laconic.engine.compiled import aligned, map_features
 from laconic.engine.wave_arithmetic import CompiledArithmetic
 from laconic.engine.waving import Waving
 from laconic.waves import Common, Node, Own, Rule, records
-from laconic.waves.own import Probe, Seen
+from laconic.waves.own import Probe, Report, Seen
 from laconic.waves.rule import Numbers
 
 _SCALED_ROWS = 32
@@ -91,7 +91,7 @@ class BlockOwn(Own):
         """Samples from here on are fresh."""
         n, self._direction, self._counted = self._block.n_features, probe.direction, self._block.now
         self._watched[::2, :n], self._watched[1::2, :n] = theta, probe.direction
-        self._sums[:, 0], self._sums[:, 1], self._sums[:, 2] = probe[1:]
+        self._sums.T[:] = np.array(probe[1:]).reshape(3, -1)
 
     @property
     def probe(self) -> Probe | None:
@@ -152,6 +152,39 @@ class BlockOwn(Own):
         self._add()
         return float(self._numbers[0])
 
+    def report(self, theta: Array, step: Array) -> Report:
+        """All that there is to say at a model, and of its last step d."""
+        block, agent = self._block, self._agent
+        n, outputs, n_agents = block.n_features, block.outputs, block.n_agents
+        made, residual, seen = np.empty((n, n)), np.empty((outputs, n)), np.empty((outputs, 5))
+        counted = block.now if self._direction is None else self._counted
+        count = wave_sums.report(
+            self._information,
+            self._moments,
+            self._numbers,
+            block.phi,
+            self._added * n_agents + agent,
+            counted * n_agents + agent,
+            n_agents,
+            block.now * n_agents,
+            block.squares,
+            self.rule.forgetting,
+            block.scaled,
+            self._watched,
+            self._sums,
+            theta.reshape(outputs, n),
+            step.reshape(outputs, n),
+            made,
+            residual,
+            seen,
+        )
+        self._added = self._counted = block.now
+        if outputs == 1:
+            energy, *rest = seen[0].tolist()
+            return Report(count, made, energy, residual[0], *rest)
+        energies, *others = seen.T.copy()
+        return Report(count, made, energies, residual, *others)
+
     def look_back(self, theta: Array, step: Array) -> Seen:
         """What the data say of a model, and of its last step d."""
         self._add()
@@ -175,22 +208,23 @@ class BlockOwn(Own):
 
     def adopt(self, spread: Array, weights: Array) -> None:
         """P and w of a wave, then each sample since."""
-        self._place(spread, weights)
-        if self._mark is not None:
-            self._replay(self._block.spread, self._block.weights, self._agent)
+        block, outputs, n = self._block, self._block.outputs, self._block.n_features
+        models = block.spread, block.weights, self._agent
+        wave_rounds.adopt(spread, weights.reshape(outputs, n), *models, *self._since(), block.gain)
         self._mark, self._before = None, []
+
+    def _since(self) -> tuple[Array, int, int, int, Array, float]:
+        """The samples since, for ``wave_rounds.replay``."""
+        block, own, by, forgetting = self._block, self._agent, self._block.n_agents, self.rule.forgetting
+        if self._before:
+            phi, squares = self._samples()
+            return phi, 0, 1, len(squares), squares, forgetting
+        first = block.now if self._mark is None else self._mark
+        return block.phi, first * by + own, by, block.now * by, block.squares, forgetting
 
     def _replay(self, spread: Array, models: Array, index: int) -> None:
         """Let one of several models, and its matrix, learn the samples since."""
-        block, own = self._block, self._agent
-        phi, squares = block.phi, block.squares
-        first, by, stop = (self._mark or 0) * block.n_agents + own, block.n_agents, block.now * block.n_agents
-        if self._before:
-            phi, squares = self._samples()
-            first, by, stop = 0, 1, len(squares)
-        if first < stop:
-            forgetting = self.rule.forgetting
-            wave_rounds.replay(spread, models, index, phi, first, by, stop, squares, forgetting, block.gain)
+        wave_rounds.replay(spread, models, index, *self._since(), self._block.gain)
 
     def replace(self, spread: Array, weights: Array) -> None:
         """P and w that hold all samples so far."""
@@ -305,7 +339,8 @@ class CompiledWaving(Waving):
         self.round += stop - first
         block.now = stop
         if stop == first + ahead:
-            record.spoken[stop - 1] = self.talk(self.round)
+            self.talk(self.round)
+            records.note(record.spoken, stop - 1, self._mail, self.nodes)
             self._show_theta()
             models = self._models()
             if not wave_rounds.measure(models, block.outputs, block.theta, block.gain, record.found, stop - 1):
@@ -356,7 +391,10 @@ class Record:
         self._collective = collective
         self.scores = np.empty((2, n_rounds if collective else 0, n_agents))  # of one type: kernels are compiled once
         self.stack: Array | None = None
-        self.spoken: dict[int, dict[str, Array]] = {}
+        self.spoken = {
+            name: np.zeros((n_rounds, *nothing.shape), dtype=nothing.dtype)
+            for name, nothing in records.silent(n_agents).items()
+        }
 
     def columns(self, finished: int, dtype: np.dtype[Any]) -> dict[str, Array]:
         """All columns of the rounds that were finished."""
@@ -367,11 +405,7 @@ class Record:
             "energy": self.found[:finished, 1].copy(),
             "replica_error": self.found[:finished, 2].copy(),
         }
-        for name, nothing in records.silent(self.n_agents).items():
-            columns[name] = np.zeros((finished, *nothing.shape), dtype=nothing.dtype)
-            for t, row in self.spoken.items():
-                if t < finished:
-                    columns[name][t] = row[name]
+        columns |= {name: column[:finished] for name, column in self.spoken.items()}
         if self.stack is not None:
             columns["info.stack"] = self.stack[:finished].copy()
         if self._collective:

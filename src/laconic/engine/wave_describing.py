@@ -27,8 +27,8 @@ _POSITIVE = 1e-6  # what they are all above, if T is to be factorised as it is
 
 
 @entry
-def invert(lower, inverse, turned_over):
-    """K = L^-1 and its transpose, both padded with zeros: where they are to be 0 they are so before.
+def invert(lower, inverse, turned_over, columns):
+    """K = L^-1, its transpose and that of L, padded with zeros: where they are to be 0 they are so before.
 
     Four rows at a time; each entry loses its products with the rows above from the first to the last.
     """
@@ -65,6 +65,18 @@ def invert(lower, inverse, turned_over):
             store(turned_over, over + size, a1)
             store(turned_over, over + 2 * size, a2)
             store(turned_over, over + 3 * size, a3)
+            if high == _TILE and k < i:
+                at = i * n + k
+                a0, a1, a2, a3 = turned(
+                    load(lower, at), load(lower, at + n), load(lower, at + 2 * n), load(lower, at + 3 * n)
+                )
+                store(columns, over, a0)
+                store(columns, over + size, a1)
+                store(columns, over + 2 * size, a2)
+                store(columns, over + 3 * size, a3)
+        for row in range(i, i + high):
+            for j in range(i if high == _TILE else 0, row + 1):
+                columns[j, row] = lower[row, j]
 
 
 @entry

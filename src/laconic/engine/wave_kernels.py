@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from laconic.engine.cache import entry
-from laconic.engine.vectors import jit, load, splat, store, turned, vector_fma
+from laconic.engine.vectors import jit, ladder, load, splat, store, turned, vector_fma
 from laconic.waves.codes import FOURTHS, LONGEST, ORDERS, STEEP
 
 _TILE = 4  # doubles of a vector
@@ -275,43 +275,63 @@ def solve_back(lower, step, codes, solution):
             solution[i] -= lower[j, i] * solution[j]
 
 
-@entry
-def write_vector(codes, bits, at):
-    """Order and codes of a vector of integers, a bit an entry of ``bits`` from ``at`` on; returns where they end."""
-    best, order = 1 << 62, 0
-    for p in range(ORDERS):
-        if (p + 1) * len(codes) >= best:
+@jit
+def length_in(codes, order, most):
+    """Bits of a vector of integers in an order, without the order itself; more than ``most``, where it is longer."""
+    length = order * len(codes)
+    for k in codes:
+        high = (2 * k - 1 if k > 0 else -2 * k) >> order
+        length += high + 1 if high < STEEP else STEEP + 2 * digits_of(high - STEEP + 1) - 1
+        if length > most:
             break
-        length = 0
-        for k in codes:
-            high = (2 * k - 1 if k > 0 else -2 * k) >> p
-            length += high + 1 if high < STEEP else STEEP + 2 * digits_of(high - STEEP + 1) - 1
-            if length >= best:
+    return length
+
+
+@jit
+def cheapest_order(codes):
+    """The order whose code is shortest, the smallest of several."""
+    total = 0.0
+    for k in codes:
+        total += abs(k)
+    guess = min(ORDERS - 1, digits_of(np.int64(total / len(codes))))
+    order, best = guess, length_in(codes, guess, 1 << 62)
+    for p in range(ORDERS):
+        if p != guess:
+            if (p + 1) * len(codes) > best:
                 break
-        length += p * len(codes)
-        if length < best:
-            best, order = length, p
-    for shift in range(3, -1, -1):
-        bits[at] = order >> shift & 1
+            length = length_in(codes, p, best)
+            if length < best or (length == best and p < order):
+                order, best = p, length
+    return order
+
+
+@ladder
+def put(value, width, data, at, kept, held):
+    """``width`` bits more, at most 48: ``kept`` are the last ``held`` < 8 bits, which fill no byte of ``data`` yet."""
+    kept, held = kept << width | value, held + width
+    while held >= 8:
+        held -= 8
+        data[at] = kept >> held & 255
         at += 1
+    return at, kept & (1 << held) - 1, held
+
+
+@jit
+def write_vector(codes, data, at, kept, held):
+    """Order and codes of a vector of integers as bits: see ``put``."""
+    order = cheapest_order(codes)
+    at, kept, held = put(order, 4, data, at, kept, held)
     for k in codes:
         u = 2 * k - 1 if k > 0 else -2 * k
-        high, one, digits = u >> order, 1, 1
-        zeros = high
-        if high >= STEEP:
-            one = high - STEEP + 1
-            digits = digits_of(one)
-            zeros = STEEP + digits - 1
-        for _ in range(zeros):
-            bits[at] = 0
-            at += 1
-        for shift in range(digits - 1, -1, -1):
-            bits[at] = one >> shift & 1
-            at += 1
-        for shift in range(order - 1, -1, -1):
-            bits[at] = u >> shift & 1
-            at += 1
-    return at
+        high, low = u >> order, u & (1 << order) - 1
+        if high < STEEP:
+            at, kept, held = put(1 << order | low, high + 1 + order, data, at, kept, held)
+        else:
+            digits = digits_of(high - STEEP + 1)
+            at, kept, held = put(0, STEEP + digits - 1, data, at, kept, held)
+            at, kept, held = put(high - STEEP + 1, digits, data, at, kept, held)
+            at, kept, held = put(low, order, data, at, kept, held)
+    return at, kept, held
 
 
 @entry
@@ -344,20 +364,21 @@ def read_vector(bits, at, codes):
 
 
 @entry
-def write_body(rows, n_terms, bits):
-    """A row a term, (sign, step, codes), then (lift or -1, step, codes) a vector; returns where the bits end."""
-    at = 0
+def write_body(rows, n_terms, data):
+    """A row a term, (sign, step, codes), then (lift or -1, step, codes) a vector, as bytes; returns how many bits."""
+    at = kept = held = 0
     for k in range(n_terms):
-        bits[at], bits[at + 1] = 1, 1 if rows[k, 0] > 0 else 0
-        at = write_byte(rows[k, 1], bits, at + 2)
-        at = write_vector(rows[k, 2:], bits, at)
-    bits[at] = 0
-    at += 1
+        first = (2 | (1 if rows[k, 0] > 0 else 0)) << 8 | rows[k, 1]
+        at, kept, held = put(first, 10, data, at, kept, held)
+        at, kept, held = write_vector(rows[k, 2:], data, at, kept, held)
+    at, kept, held = put(0, 1, data, at, kept, held)
     if rows[n_terms, 0] >= 0:
-        at = write_byte(rows[n_terms, 0], bits, at)
+        at, kept, held = put(rows[n_terms, 0], 8, data, at, kept, held)
     for k in range(n_terms, rows.shape[0]):
-        at = write_vector(rows[k, 2:], bits, write_byte(rows[k, 1], bits, at))
-    return at
+        at, kept, held = put(rows[k, 1], 8, data, at, kept, held)
+        at, kept, held = write_vector(rows[k, 2:], data, at, kept, held)
+    data[at] = kept << 8 - held
+    return 8 * at + held
 
 
 @entry
@@ -400,15 +421,6 @@ def read_body(bits, lifted, most, rows):
         if bits[k]:
             return -1, 0
     return n_terms, at
-
-
-@entry
-def write_byte(value, bits, at):
-    """Eight bits, the highest first; returns where they end."""
-    for shift in range(7, -1, -1):
-        bits[at] = value >> shift & 1
-        at += 1
-    return at
 
 
 @entry

@@ -44,6 +44,40 @@ def look_back(information, moments, numbers, theta, change, residual, seen):
 
 
 @entry
+def report(
+    information,
+    moments,
+    numbers,
+    phi,
+    added,
+    counted,
+    step,
+    stop,
+    squares,
+    forgetting,
+    scaled,
+    watched,
+    sums,
+    theta,
+    change,
+    made,
+    residual,
+    seen,
+):
+    """``add_samples`` from row ``added`` on, ``watch`` from ``counted`` on, then ``whole`` and ``look_back``.
+
+    A row of ``seen`` is c, then what ``look_back`` says, then the first two of ``sums``. Returns m.
+    """
+    add_samples(information, moments, numbers, phi, added, step, stop, squares, forgetting, scaled)
+    watch(phi, counted, step, stop, squares, watched, sums)
+    whole(information, made)
+    look_back(information, moments, numbers, theta, change, residual, seen[:, 1:3])
+    for k in range(seen.shape[0]):
+        seen[k, 0], seen[k, 3], seen[k, 4] = numbers[1 + k], sums[k, 0], sums[k, 1]
+    return numbers[0]
+
+
+@entry
 def watch(phi, first, step, stop, squares, watched, sums):
     """Sums of x = s e u.phi, of x^2 and of 1 over samples, a row for each output: e is their error at theta.
 

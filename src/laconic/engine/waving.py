@@ -119,7 +119,8 @@ class Waving:
         for node, features, y in zip(self.nodes, phi, label, strict=True):
             node.learn(features, y if y.ndim else float(y))
         self.round += 1
-        row |= self.talk(self.round)
+        self.talk(self.round)
+        row |= records.spoken(self._mail, self.nodes)
         weights = self._weights()
         energy = float((weights**2).sum())
         if not np.isfinite(energy):
@@ -133,7 +134,7 @@ class Waving:
             "replica_error": float(np.linalg.norm(weights - [node.common.theta for node in self.nodes])),
         }, 0
 
-    def talk(self, t: int) -> dict[str, Any]:
+    def talk(self, t: int) -> None:
         """What happens when ``t`` rounds are over: what was sent arrives, and more is sent."""
         for sender, message in self._mail:
             for receiver in message.to:
@@ -141,7 +142,6 @@ class Waving:
             if message.to == (self.places[sender].parent,):
                 self.nodes[sender].acknowledged()
         self._mail = [(agent, message) for agent, node in enumerate(self.nodes) for message in node.tick(t)]
-        return records.spoken(self._mail, self.nodes)
 
 
 def score_collectively(learner: Learner, weights: Array, phi: Array, label: Array) -> dict[str, Array]:

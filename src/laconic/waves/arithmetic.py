@@ -151,6 +151,11 @@ class Arithmetic:
         product = rows.T @ rows
         return 0.5 * (product + product.T)
 
+    def inverted(self, matrix: Array) -> Array:
+        """H^-1 of a positive definite matrix, symmetric to the bit."""
+        inverse = np.linalg.inv(matrix)
+        return 0.5 * (inverse + inverse.T)
+
     def above(self, symmetric: Array, least: float) -> bool:
         """Whether all eigenvalues are larger than ``least``: whether what is left of it has a Cholesky factor."""
         try:

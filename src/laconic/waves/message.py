@@ -103,8 +103,8 @@ def from_bfloat16(halves: Sequence[int]) -> tuple[float, ...]:
 
 def briefly(parts: Sequence[Numbers]) -> tuple[Numbers, ...]:
     """What is left of numbers that travel as bfloat16, or of arrays of them."""
-    if np.ndim(parts[0]) == 0:
-        return from_bfloat16(bfloat16([float(part) for part in parts]))
+    if not isinstance(parts[0], np.ndarray):
+        return from_bfloat16(bfloat16(parts))  # type: ignore[arg-type]
     return tuple(np.array(from_bfloat16(bfloat16(np.asarray(part).tolist()))) for part in parts)
 
 

@@ -15,8 +15,8 @@ from laconic._validate import Array
 from laconic.waves.common import Common, Following
 from laconic.waves.describing import describe_change, lift_low
 from laconic.waves.message import SWEEP, Said, Term, briefly, numbered, wave_of
-from laconic.waves.own import Own, Probe, dots
-from laconic.waves.rule import SWEEP_HEIGHT, Numbers, Rule
+from laconic.waves.own import Own, Probe, Report, dots
+from laconic.waves.rule import SWEEP_HEIGHT, Numbers, Rule, at_least
 from laconic.waves.terms import quantized_each
 from laconic.waves.tree import Place
 
@@ -260,24 +260,21 @@ class Node:
 
     def gather(self) -> Sum:
         """Step 1 of *Up*: own data, and of the children all for n and S, those heard in this wave for the rest."""
-        own, common = self.own, self.common
-        n, S = own.count, own.total()
+        common, links = self.common, self.links
+        own = self.own.report(common.theta, common.step)
+        n, S, r = own.count, own.information, own.moments
         for child in self.place.children:
-            if child in self.links:
-                link = self.links[child]
-                n += link.n
-                self.arithmetic.add_share(S, link.n, link.information)
-        r, q, v = own.look_back(common.theta, common.step)
-        q, v = np.maximum(_LEAST_SQUARE, q), np.maximum(0.0, v)
-        spread, credible = q, _credible(own, q) if self.wave > 1 else np.inf
-        nothing, probe = 0.0 * self.trust, own.probe
-        pull, doubt = (nothing, nothing) if probe is None else probe[1:3]
+            if child in links:
+                n += links[child].n
+                self.arithmetic.add_share(S, links[child].n, links[child].information)
+        q, v, pull, doubt = at_least(_LEAST_SQUARE, own.square), at_least(0.0, own.bend), own.pull, own.doubt
+        spread, credible = q, _credible(own, q) if self.wave > 1 and self.heard else np.inf
         for child in self.place.children:
             if child in self.heard:
                 told = self.heard[child]
                 r = r + told.moments
                 q, v, pull, doubt = q + told.square, v + told.bend, pull + told.pull, doubt + told.doubt
-                spread = spread + np.minimum(told.square, credible * max(self.links[child].n, 1.0))
+                spread = spread + np.minimum(told.square, credible * max(links[child].n, 1.0))
         return Sum(float(np.float32(n)), S, r, q, v, pull, doubt, spread)
 
     def _up(self) -> Message:
@@ -423,8 +420,7 @@ class Node:
         thick = self.rule.thick(n)
         H = S + thick * np.eye(self.n_features)
         if self.arithmetic.above(H, thick / 4):
-            P = np.linalg.inv(H)
-            P = 0.5 * (P + P.T)
+            P = self.arithmetic.inverted(H)
             own.replace(P, r @ P)
 
 
@@ -445,18 +441,21 @@ def _even(link: Link | None) -> bool:
     return link is None or link.number % 2 == 0
 
 
-def _credible(own: Own, q: Numbers) -> Numbers:
+def _credible(own: Report, q: Numbers) -> Numbers:
     """The largest mean square error of others that is believed where the size of a step is at stake.
 
     A step that is too small for somebody's errors costs a few bits; one that is too large rounds what all know to
     nothing. In the first wave errors are labels, which may differ more, and who has seen none believes anything.
     """
-    mean = np.maximum(own.square, q) / max(own.count, 1.0)
-    most: Numbers = np.where(own.square > 0, CREDIBLE * mean, np.inf)[()]
+    mean = np.maximum(own.energy, q) / max(own.count, 1.0)
+    most: Numbers = np.where(own.energy > 0, CREDIBLE * mean, np.inf)[()]
     return most
 
 
 def _root_mean(total: Sum) -> Numbers:
     """sqrt(q/n)."""
-    root: Numbers = np.sqrt(total.spread / total.n) if total.n > 0 else 0.0 * total.spread
+    if not total.n > 0:
+        return 0.0 * total.spread
+    mean = total.spread / total.n
+    root: Numbers = np.sqrt(mean) if isinstance(mean, np.ndarray) else math.sqrt(mean)
     return root

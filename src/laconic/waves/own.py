@@ -57,6 +57,19 @@ class Seen(NamedTuple):
     bend: Numbers
 
 
+class Report(NamedTuple):
+    """What a message is made of: m, A to be added to, c; r, q, d'A d at a model; pull and doubt of fresh samples."""
+
+    count: float
+    information: Array
+    energy: Numbers
+    moments: Array
+    square: Numbers
+    bend: Numbers
+    pull: Numbers
+    doubt: Numbers
+
+
 class Probe(NamedTuple):
     """A direction u in which fresh samples are measured: sums of x = s e u.phi, e their errors at theta, and of x^2.
 
@@ -147,6 +160,12 @@ class Own:
         at_theta = theta @ self.information
         q = self.square - 2 * dots(self.moments, theta) + dots(at_theta, theta)
         return Seen(self.moments - at_theta, q, dots(step @ self.information, step))
+
+    def report(self, theta: Array, step: Array) -> Report:
+        """All that there is to say at a model, and of its last step d."""
+        energy, probe = self.square, self.probe
+        pull, doubt = (0.0 * energy, 0.0 * energy) if probe is None else probe[1:3]
+        return Report(self.count, self.total(), energy, *self.look_back(theta, step), pull, doubt)
 
     def total(self) -> Array:
         """A, to be added to."""

@@ -26,21 +26,25 @@ def silent(n_agents: int) -> dict[str, Array]:
 
 def spoken(mail: Sequence[tuple[int, Message]], nodes: Sequence[Node]) -> dict[str, Array]:
     """The columns of a round: who spoke, how many bits and terms, of which wave; trust where the root decided."""
-    row = silent(len(nodes))
-    sent, sizes, on_links, terms = (row[name] for name in ("sent", "message_sizes", "info.link_bits", "info.terms"))
+    columns = {name: nothing[None] for name, nothing in silent(len(nodes)).items()}
+    note(columns, 0, mail, nodes)
+    return {name: column[0] for name, column in columns.items()}
+
+
+def note(columns: Mapping[str, Array], t: int, mail: Sequence[tuple[int, Message]], nodes: Sequence[Node]) -> None:
+    """The same into row t of columns that say nothing of it yet."""
     for agent, message in mail:
-        sent[agent] = True
-        sizes[agent] += message.bits
-        on_links[agent] += message.bits * len(message.to)
-        terms[agent] += message.n_terms
+        columns["sent"][t, agent] = True
+        columns["message_sizes"][t, agent] += message.bits
+        columns["info.link_bits"][t, agent] += message.bits * len(message.to)
+        columns["info.terms"][t, agent] += message.n_terms
         node = nodes[agent]
         if node.place.parent is None and message.wave == node.adopted:
-            row["info.trust"] = np.array(np.max(node.trust))
+            columns["info.trust"][t] = np.max(node.trust)
     if mail:
         agent, message = mail[-1]
         root = next(node.place.agent for node in nodes if node.place.parent is None)
-        row["info.wave"][:] = message.wave, message.start, root, nodes[agent].place.height
-    return row
+        columns["info.wave"][t] = message.wave, message.start, root, nodes[agent].place.height
 
 
 def records(info: Mapping[str, Array], bits: Array) -> Array:

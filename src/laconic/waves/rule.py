@@ -20,6 +20,18 @@ _CLEAR, _WORTH = 2.5, 0.003  # from how many deviations, and which gain a sample
 Numbers = float | Array
 
 
+def each(numbers: Numbers) -> list[float]:
+    """A number of each output."""
+    return numbers.tolist() if isinstance(numbers, np.ndarray) else [numbers]
+
+
+def at_least(least: float, numbers: Numbers) -> Numbers:
+    """The larger of the two; what is none stays so."""
+    if isinstance(numbers, np.ndarray):
+        return np.maximum(least, numbers)
+    return least if numbers < least else numbers
+
+
 class ArmNumbers(NamedTuple):
     """What an agent's own prediction is made with, by the arms of ``laconic.waves.arms``: see ``laconic.Personal``."""
 
@@ -69,11 +81,10 @@ class Rule(NamedTuple):
         if it is beyond 2.5 and z^2 is above 0.003 n, a hundredth of a fresh sample's error; it stays between 2^-10 and
         1. Outputs count by their precision.
         """
-        known = np.asarray(noise) > 0
-        pulled, doubted = (
-            float((np.asarray(part)[known] / np.asarray(noise)[known] ** power).sum())
-            for part, power in ((pull, 1), (doubt, 2))
-        )
+        pulled = doubted = 0.0
+        for x, xx, mean in zip(each(pull), each(doubt), each(noise), strict=True):
+            if mean > 0:
+                pulled, doubted = pulled + x / mean, doubted + xx / (mean * mean)
         if not doubted > 0:
             return thin, asked
         deviations = pulled / math.sqrt(doubted)
