@@ -91,7 +91,7 @@ class BlockOwn(Own):
         """Samples from here on are fresh."""
         n, self._direction, self._counted = self._block.n_features, probe.direction, self._block.now
         self._watched[::2, :n], self._watched[1::2, :n] = theta, probe.direction
-        self._sums.T[:] = np.array(probe[1:]).reshape(3, -1)
+        self._sums.T[:] = probe[1:] if self._block.outputs > 1 else [[number] for number in probe[1:]]
 
     @property
     def probe(self) -> Probe | None:
@@ -210,10 +210,10 @@ class BlockOwn(Own):
         """P and w of a wave, then each sample since."""
         block, outputs, n = self._block, self._block.outputs, self._block.n_features
         models = block.spread, block.weights, self._agent
-        wave_rounds.adopt(spread, weights.reshape(outputs, n), *models, *self._since(), block.gain)
+        wave_rounds.adopt(spread, weights.reshape(outputs, n), *models, *self._samples_since(), block.gain)
         self._mark, self._before = None, []
 
-    def _since(self) -> tuple[Array, int, int, int, Array, float]:
+    def _samples_since(self) -> tuple[Array, int, int, int, Array, float]:
         """The samples since, for ``wave_rounds.replay``."""
         block, own, by, forgetting = self._block, self._agent, self._block.n_agents, self.rule.forgetting
         if self._before:
@@ -224,7 +224,7 @@ class BlockOwn(Own):
 
     def _replay(self, spread: Array, models: Array, index: int) -> None:
         """Let one of several models, and its matrix, learn the samples since."""
-        wave_rounds.replay(spread, models, index, *self._since(), self._block.gain)
+        wave_rounds.replay(spread, models, index, *self._samples_since(), self._block.gain)
 
     def replace(self, spread: Array, weights: Array) -> None:
         """P and w that hold all samples so far."""
@@ -340,7 +340,9 @@ class CompiledWaving(Waving):
         block.now = stop
         if stop == first + ahead:
             self.talk(self.round)
-            records.note(record.spoken, stop - 1, self._mail, self.nodes)
+            said = records.said(self._mail, self.nodes)
+            if said is not None:
+                record.spoken[stop - 1] = said
             self._show_theta()
             models = self._models()
             if not wave_rounds.measure(models, block.outputs, block.theta, block.gain, record.found, stop - 1):
@@ -391,10 +393,7 @@ class Record:
         self._collective = collective
         self.scores = np.empty((2, n_rounds if collective else 0, n_agents))  # of one type: kernels are compiled once
         self.stack: Array | None = None
-        self.spoken = {
-            name: np.zeros((n_rounds, *nothing.shape), dtype=nothing.dtype)
-            for name, nothing in records.silent(n_agents).items()
-        }
+        self.spoken: dict[int, records.Said] = {}
 
     def columns(self, finished: int, dtype: np.dtype[Any]) -> dict[str, Array]:
         """All columns of the rounds that were finished."""
@@ -405,7 +404,7 @@ class Record:
             "energy": self.found[:finished, 1].copy(),
             "replica_error": self.found[:finished, 2].copy(),
         }
-        columns |= {name: column[:finished] for name, column in self.spoken.items()}
+        columns |= records.columns(finished, self.n_agents, self.spoken)
         if self.stack is not None:
             columns["info.stack"] = self.stack[:finished].copy()
         if self._collective:

@@ -19,7 +19,7 @@ from laconic.engine.cache import entry
 from laconic.engine.endings import DIVERGED, DIVERGENCE, FINISHED
 from laconic.engine.rows import add_row, clear_row, distance_row, dot_row
 from laconic.engine.steps import SQUARED, SQUARED_HINGE, value_of
-from laconic.engine.vectors import jit, load, splat, store, sum_of, vector_fma
+from laconic.engine.vectors import jit, load, splat, store, sums_of, vector_fma
 
 _TILE = 4  # doubles of a vector
 _FLATTEST, _FARTHEST = 0.05, 8.0
@@ -44,10 +44,9 @@ def gain_row(spread, at, phi, row, size, gain):
             s0, s1, s2, s3 = vector_fma(p0, x, s0), vector_fma(p1, x, s1), vector_fma(p2, x, s2), vector_fma(p3, x, s3)
             one, other = vector_fma(p1, f1, p0 * f0), vector_fma(p3, f3, p2 * f2)
             store(gain, k, load(gain, k) + (one + other))
-        gain[0, j] += sum_of(vector_fma(load(spread, row0 + j), own, s0))
-        gain[0, j + 1] += sum_of(vector_fma(load(spread, row1 + j), own, s1))
-        gain[0, j + 2] += sum_of(vector_fma(load(spread, row2 + j), own, s2))
-        gain[0, j + 3] += sum_of(vector_fma(load(spread, row3 + j), own, s3))
+        s0, s1 = vector_fma(load(spread, row0 + j), own, s0), vector_fma(load(spread, row1 + j), own, s1)
+        s2, s3 = vector_fma(load(spread, row2 + j), own, s2), vector_fma(load(spread, row3 + j), own, s3)
+        store(gain, j, load(gain, j) + sums_of(s0, s1, s2, s3))
 
 
 @jit
@@ -99,10 +98,9 @@ def lower_and_gain(spread, at, phi, row, size, gains, own, gain):
         store(spread, row1 + j, p1)
         store(spread, row2 + j, p2)
         store(spread, row3 + j, p3)
-        gain[0, j] += sum_of(vector_fma(p0, here, s0))
-        gain[0, j + 1] += sum_of(vector_fma(p1, here, s1))
-        gain[0, j + 2] += sum_of(vector_fma(p2, here, s2))
-        gain[0, j + 3] += sum_of(vector_fma(p3, here, s3))
+        s0, s1 = vector_fma(p0, here, s0), vector_fma(p1, here, s1)
+        s2, s3 = vector_fma(p2, here, s2), vector_fma(p3, here, s3)
+        store(gain, j, load(gain, j) + sums_of(s0, s1, s2, s3))
 
 
 @jit

@@ -120,7 +120,9 @@ class Waving:
             node.learn(features, y if y.ndim else float(y))
         self.round += 1
         self.talk(self.round)
-        row |= records.spoken(self._mail, self.nodes)
+        said = records.said(self._mail, self.nodes)
+        spoken = records.columns(1, len(self.nodes), {} if said is None else {0: said})
+        row |= {name: column[0] for name, column in spoken.items()}
         weights = self._weights()
         energy = float((weights**2).sum())
         if not np.isfinite(energy):

@@ -128,6 +128,10 @@ def header(said: Said) -> bytes:
     numbers: Sequence[Any] = said.q, said.v, said.pull, said.doubt
     if said.codes.ndim > 1:
         numbers = np.array(numbers, dtype=np.float64).T.ravel().tolist()
+    if len(numbers) == 4 and all(-_LARGEST < x < _LARGEST for x in numbers):
+        whole = struct.pack(">4f", *numbers)
+        if whole[2::4] == whole[3::4] == b"\0\0\0\0":  # they were made brief before
+            return first + whole[:2] + whole[4:6] + whole[8:10] + whole[12:14]
     return first + struct.pack(f">{len(numbers)}H", *bfloat16(numbers))
 
 

@@ -262,7 +262,7 @@ class Node:
         """Step 1 of *Up*: own data, and of the children all for n and S, those heard in this wave for the rest."""
         common, links = self.common, self.links
         own = self.own.report(common.theta, common.step)
-        n, S, r = own.count, own.information, own.moments
+        n, S, r = own.n, own.information, own.moments
         for child in self.place.children:
             if child in links:
                 n += links[child].n
@@ -366,9 +366,7 @@ class Node:
         terms, lift, raised_to = lift_low(arithmetic, common.information, lower, terms, n, low, rule.kappa, nu)
         revised = common.revised(n, terms, lift, raised_to)
         # 2. The measured over the expected curvature of the last step; then the next step.
-        expected = common.energy * n
-        curvature = np.divide(total.bend, expected, out=np.zeros_like(expected), where=expected > 0)
-        trust = np.where(expected > 0, np.maximum(np.maximum(1.0, self.trust / 2), curvature), self.trust)[()]
+        trust = _trusted(self.trust, total.bend, common.energy * n)
         vector = _shortened(change @ revised.whitener(n)[0], dots(change, residual), trust)
         step, codes = quantized_each(vector, rule.delta * _root_mean(total))
         said = Said(numbered(self.wave), lift is not None, n, 0.0, 0.0, terms, step, codes, lift)
@@ -424,6 +422,14 @@ class Node:
             own.replace(P, r @ P)
 
 
+def _trusted(trust: Numbers, bend: Numbers, expected: Numbers) -> Numbers:
+    """The measured over the expected curvature, or half of what it was before; as it was where nothing is expected."""
+    if not isinstance(expected, np.ndarray):
+        return max(1.0, trust / 2, bend / expected) if expected > 0 else trust
+    curvature = np.divide(bend, expected, out=np.zeros_like(expected), where=expected > 0)
+    return np.where(expected > 0, np.maximum(np.maximum(1.0, trust / 2), curvature), trust)
+
+
 def _shortened(vector: Array, told: Numbers, trust: Numbers) -> Array:
     """A step L'd, shorter where C knows of more curvature along it than S: by sqrt(d'S d / d'C d), and by trust.
 
@@ -432,6 +438,9 @@ def _shortened(vector: Array, told: Numbers, trust: Numbers) -> Array:
     overshoot by more than it was off before, and grow from wave to wave.
     """
     known = dots(vector, vector)
+    if vector.ndim == 1:
+        share = told / known if known > 0 else 1.0
+        return vector * (math.sqrt(min(1.0, max(0.0, share))) / trust)
     share = np.divide(told, known, out=np.ones_like(known), where=known > 0)
     return np.multiply(vector.T, np.sqrt(np.clip(share, 0.0, 1.0)) / trust).T
 
@@ -447,9 +456,10 @@ def _credible(own: Report, q: Numbers) -> Numbers:
     A step that is too small for somebody's errors costs a few bits; one that is too large rounds what all know to
     nothing. In the first wave errors are labels, which may differ more, and who has seen none believes anything.
     """
-    mean = np.maximum(own.energy, q) / max(own.count, 1.0)
-    most: Numbers = np.where(own.energy > 0, CREDIBLE * mean, np.inf)[()]
-    return most
+    if not isinstance(q, np.ndarray):
+        return CREDIBLE * (max(own.energy, q) / max(own.n, 1.0)) if own.energy > 0 else np.inf
+    mean = np.maximum(own.energy, q) / max(own.n, 1.0)
+    return np.where(own.energy > 0, CREDIBLE * mean, np.inf)
 
 
 def _root_mean(total: Sum) -> Numbers:

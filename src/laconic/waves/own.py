@@ -60,7 +60,7 @@ class Seen(NamedTuple):
 class Report(NamedTuple):
     """What a message is made of: m, A to be added to, c; r, q, d'A d at a model; pull and doubt of fresh samples."""
 
-    count: float
+    n: float
     information: Array
     energy: Numbers
     moments: Array

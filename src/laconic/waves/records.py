@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,27 +25,44 @@ def silent(n_agents: int) -> dict[str, Array]:
     }
 
 
-def spoken(mail: Sequence[tuple[int, Message]], nodes: Sequence[Node]) -> dict[str, Array]:
-    """The columns of a round: who spoke, how many bits and terms, of which wave; trust where the root decided."""
-    columns = {name: nothing[None] for name, nothing in silent(len(nodes)).items()}
-    note(columns, 0, mail, nodes)
-    return {name: column[0] for name, column in columns.items()}
+class Said(NamedTuple):
+    """What was said in one round: (agent, bits, bits on all links, terms) a message; the wave, and the root's trust."""
+
+    messages: list[tuple[int, int, int, int]]
+    wave: tuple[int, int, int, int]
+    trust: float
 
 
-def note(columns: Mapping[str, Array], t: int, mail: Sequence[tuple[int, Message]], nodes: Sequence[Node]) -> None:
-    """The same into row t of columns that say nothing of it yet."""
+def said(mail: Sequence[tuple[int, Message]], nodes: Sequence[Node]) -> Said | None:
+    """What there is to record of a round; None if nobody spoke."""
+    if not mail:
+        return None
+    messages, trust = [], 0.0
     for agent, message in mail:
-        columns["sent"][t, agent] = True
-        columns["message_sizes"][t, agent] += message.bits
-        columns["info.link_bits"][t, agent] += message.bits * len(message.to)
-        columns["info.terms"][t, agent] += message.n_terms
+        messages.append((agent, message.bits, message.bits * len(message.to), message.n_terms))
         node = nodes[agent]
         if node.place.parent is None and message.wave == node.adopted:
-            columns["info.trust"][t] = np.max(node.trust)
-    if mail:
-        agent, message = mail[-1]
-        root = next(node.place.agent for node in nodes if node.place.parent is None)
-        columns["info.wave"][t] = message.wave, message.start, root, nodes[agent].place.height
+            trust = float(np.max(node.trust)) if isinstance(node.trust, np.ndarray) else node.trust
+    root = next(node.place.agent for node in nodes if node.place.parent is None)
+    return Said(messages, (message.wave, message.start, root, node.place.height), trust)
+
+
+def columns(n_rounds: int, n_agents: int, rounds: Mapping[int, Said]) -> dict[str, Array]:
+    """Who spoke in each round, how many bits and terms, of which wave; trust where the root decided."""
+    made = {
+        name: np.zeros((n_rounds, *nothing.shape), dtype=nothing.dtype) for name, nothing in silent(n_agents).items()
+    }
+    for t, row in rounds.items():
+        if t < n_rounds:
+            made["info.wave"][t], made["info.trust"][t] = row.wave, row.trust
+    found = [(t, *message) for t, row in rounds.items() if t < n_rounds for message in row.messages]
+    if found:
+        when, who, bits, on_links, terms = np.array(found).T
+        made["sent"][when, who] = True
+        np.add.at(made["message_sizes"], (when, who), bits)
+        np.add.at(made["info.link_bits"], (when, who), on_links)
+        np.add.at(made["info.terms"], (when, who), terms)
+    return made
 
 
 def records(info: Mapping[str, Array], bits: Array) -> Array:
