@@ -233,14 +233,15 @@ class BlockOwn(Own):
     def parts(self) -> dict[str, Array]:
         """All of it as arrays."""
         block, n = self._block, self._block.n_features
-        lower = np.tril(block.spread[self._agent * block.size :][:n, :n])
+        spread = np.empty((n, n))
+        wave_sums.whole(block.spread[self._agent * block.size : (self._agent + 1) * block.size], spread)
         since = np.zeros((0, n + 1 + block.outputs))
         if self._mark is not None:
             phi, squares = self._samples()
             since = np.column_stack([phi[:, :n], squares[:, 0], squares[:, 2:]])
         return {
             "weights": self.weights.copy(),
-            "spread": lower + np.tril(lower, -1).T,
+            "spread": spread,
             "own": self.information,
             "moments": self.moments.copy(),
             "square": np.array(self.square),

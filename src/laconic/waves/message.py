@@ -88,10 +88,11 @@ def bfloat16(values: Sequence[float]) -> list[int]:
     >>> bfloat16([1.0, -2.5, 1e300])
     [16256, 49184, 32610]
     """
-    near = [
-        x if -_LARGEST < x < _LARGEST else math.copysign(_LARGEST, x)  # NaN too
-        for x in values
-    ]
+    near = values
+    for x in values:
+        if not -_LARGEST < x < _LARGEST:  # NaN too
+            near = [x if -_LARGEST < x < _LARGEST else math.copysign(_LARGEST, x) for x in values]
+            break
     whole = struct.unpack(f">{len(near)}I", struct.pack(f">{len(near)}f", *near))
     return [bits >> 16 & 0x8000 | min(0x7F7F, (bits & 0x7FFFFFFF) + 0x7FFF + (bits >> 16 & 1) >> 16) for bits in whole]
 

@@ -369,8 +369,7 @@ class Node:
         trust = _trusted(self.trust, total.bend, common.energy * n)
         vector = _shortened(change @ revised.whitener(n)[0], dots(change, residual), trust)
         step, codes = quantized_each(vector, rule.delta * _root_mean(total))
-        said = Said(numbered(self.wave), lift is not None, n, 0.0, 0.0, terms, step, codes, lift)
-        said = said._replace(thin=common.thin)
+        said = Said(numbered(self.wave), lift is not None, n, 0.0, 0.0, terms, step, codes, lift, thin=common.thin)
         data, bits = arithmetic.encode(said)
         return Decision(data, Following(said, bits, revised.moved(n, step, codes)), trust, asked)
 

@@ -47,7 +47,7 @@ def node_parts(node: Node) -> dict[str, Array]:
     """All that a node knows, as arrays."""
     own, common, nothing = node.own.parts(), node.common.parts(), np.zeros(0)
     link, told, above = node.link, node.told, node.above
-    size, outputs, triangle = node.n_features, node.rule.outputs, packed(np.zeros_like(node.common.information))
+    size, outputs = node.n_features, node.rule.outputs
     return {
         **own,
         "spread": packed(own["spread"]),
@@ -57,7 +57,7 @@ def node_parts(node: Node) -> dict[str, Array]:
         "wave": np.array([node.wave, node.start, node.adopted]),
         "trust": np.array(node.trust),
         "asked": np.array(node.asked),
-        "link": triangle if link is None else packed(link.information),
+        "link": np.zeros(len(_triangle(size))) if link is None else packed(link.information),
         "link_n": np.array(_NOBODY if link is None else link.n),
         "link_number": np.array(0 if link is None else link.number),
         "told": np.full(outputs * (size + 4), np.nan) if told is None else joined(told),
