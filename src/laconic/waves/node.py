@@ -16,13 +16,12 @@ from laconic.waves.common import Common, Following
 from laconic.waves.describing import describe_change, lift_low
 from laconic.waves.message import SWEEP, Said, Term, briefly, numbered, wave_of
 from laconic.waves.own import Own, Probe, Report, dots
-from laconic.waves.rule import SWEEP_HEIGHT, Numbers, Rule, at_least
+from laconic.waves.rule import SWEEP_HEIGHT, SWEEP_LOOSENESS, Numbers, Rule, at_least
 from laconic.waves.terms import quantized_each
 from laconic.waves.tree import Place
 
 _LEAST_SQUARE = 1e-12
 CREDIBLE = 100.0  # of a mean square error, in that of own labels or errors
-_SWEEP_LOOSENESS = 4.0  # of what a sweep says of a matrix: its vector makes up for that
 
 
 class Message(NamedTuple):
@@ -244,12 +243,16 @@ class Node:
             said.append(self.relay)
             self.relay = None
         height, depth = self.place.height, self.place.depth
-        sweeping = height >= SWEEP_HEIGHT and self.wave == 1 and bool(self.place.children)
-        if sweeping and t == self.start + depth:
+        if self.matched and self.place.children and t == self.start + depth:
             said.append(self._sweep())
         if t == self.start + height - depth:
             said.append(self._up() if self.place.parent is not None else self._decide())
         return said
+
+    @property
+    def matched(self) -> bool:
+        """Whether this is the first wave of a deep tree: a sweep precedes it, and its vectors match its matrices."""
+        return self.wave == 1 and self.place.height >= SWEEP_HEIGHT
 
     @property
     def carried(self) -> float:
@@ -294,7 +297,7 @@ class Node:
         square, nothing = own.square + above.square, 0.0 * self.trust
         information, moments = own.information + above.information, own.moments + above.moments
         total = Sum(n, information, moments, square, nothing, nothing, nothing, spread=square)
-        return self._coded(self.place.children, SWEEP, total, np.zeros_like(own.information), _SWEEP_LOOSENESS)[0]
+        return self._coded(self.place.children, SWEEP, total, np.zeros_like(own.information), SWEEP_LOOSENESS)[0]
 
     def _coded(self, to: tuple[int, ...], wave: int, total: Sum, base: Array, tau: float) -> tuple[Message, Said]:
         """Terms of the change from n B to S, and the vector, both whitened by what everybody knows."""
@@ -308,29 +311,30 @@ class Node:
             total.n,
             base,
             tau * rule.kappa * sigma,
-            rule.fineness(self.n_features),
+            rule.fineness(self.n_features, self.matched),
             rule.most,
             total.moments,
             size,
         )
-        if wave == SWEEP:
+        if self.matched:
             terms = [Term(*term) for term in terms]
-            step, codes = quantized_each(self.arithmetic.forward(lower, self._matched(lower, total, terms)), size)
+            moments = self._matching(total, lower, base, terms)
+            step, codes = quantized_each(self.arithmetic.forward(lower, moments), size)
         flag = wave != SWEEP and _even(self.link)
         q, v, pull, doubt = briefly(total[3:7])
         said = Said(wave, flag, total.n, q, v, terms, step, codes, pull=pull, doubt=doubt)
         return Message(to, *self.arithmetic.encode(said), len(terms), self.wave, self.start), said
 
-    def _matched(self, lower: Array, total: Sum, terms: Sequence[Term]) -> Array:
+    def _matching(self, total: Sum, lower: Array, base: Array, terms: Sequence[Term]) -> Array:
         """r + (S^ - S) w, S^ as the terms tell it: who solves with S^ finds the w that S gives.
 
-        What S^ lacks is then an error of second order, as it is in a wave, whose vector is a residual at a model.
+        What S^ lacks is then an error of second order, as it is in later waves, whose vectors are residuals at a model.
         """
         S, thick = total.information, self.rule.thick(total.n)
         H = S + thick * np.eye(self.n_features)
         if not (total.n > 0 and self.arithmetic.above(H, thick / 4)):
             return total.moments
-        told = total.n * self.arithmetic.raised(np.zeros_like(S), lower, terms, total.n)
+        told = total.n * self.arithmetic.raised(base, lower, terms, total.n)
         return total.moments + np.linalg.solve(H, total.moments.T).T @ (told - S)
 
     def _decide(self) -> Message:
@@ -349,7 +353,7 @@ class Node:
         rule, arithmetic, total = self.rule, self.arithmetic, self.gather()
         n, S = total.n, total.information
         common, asked = self._thinned(total)
-        nu, thick = rule.fineness(self.n_features), common.thick(n)
+        nu, thick = rule.fineness(self.n_features, self.matched), common.thick(n)
         # 1. The change from n C + thick I to S + thick I, whitened by the former.
         lower, raised = common.whitener(n)
         residual = total.moments - common.thin * rule.ridge * common.theta

@@ -23,7 +23,7 @@ from laconic.waves.message import Said
 from laconic.waves.node import Decision, Link, Message, Node, Told
 from laconic.waves.own import Own
 from laconic.waves.plausible import ENTRY, why_not
-from laconic.waves.rule import SWEEP_HEIGHT, Numbers, Rule
+from laconic.waves.rule import Numbers, Rule
 from laconic.waves.saving import restore_node
 from laconic.waves.tree import Place
 
@@ -158,8 +158,7 @@ class RovingNode(Node):
         if self.relay is not None:
             said.append(self.relay._replace(to=place.children))
             self.relay = None
-        sweeps = place.height >= SWEEP_HEIGHT and self.wave == 1 and bool(place.children)
-        if sweeps and self.lockstep and t == self.start + place.depth:
+        if self.matched and place.children and self.lockstep and t == self.start + place.depth:
             said.append(self._sweep())
         self._late += t >= self.start + (place.height if self.lockstep else 0)
         if self.spoke or not self.is_due(t):

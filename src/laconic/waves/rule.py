@@ -11,7 +11,9 @@ import numpy as np
 from laconic._validate import Array
 from laconic.losses import LOSSES, Loss
 
-SWEEP_HEIGHT = 10  # from this height on the first wave is preceded by a sweep down
+SWEEP_HEIGHT = 10  # of a deep tree: from here on the first wave is preceded by a sweep down
+SWEEP_LOOSENESS = 8.0  # of what a sweep says of a matrix, in tolerances: its vector makes up for that
+_COARSENESS = 4.0  # of steps in the first wave of a deep tree, for the same reason
 THINNEST = 2.0**-10  # of what is added to the diagonal, at the least
 _CLEAR, _WORTH = 2.5, 0.003  # from how many deviations, and which gain a sample, on that changes
 
@@ -97,9 +99,10 @@ class Rule(NamedTuple):
         """The shape of a model: (D,), or (K, D) for several outputs."""
         return (n_features,) if self.outputs == 1 else (self.outputs, n_features)
 
-    def fineness(self, n_features: int) -> float:
-        """nu, by default 1/sqrt(D)."""
-        return n_features**-0.5 if self.nu is None else self.nu
+    def fineness(self, n_features: int, matched: bool = False) -> float:
+        """nu, by default 1/sqrt(D); four times that where vectors make up for what is wrong in matrices."""
+        nu = n_features**-0.5 if self.nu is None else self.nu
+        return _COARSENESS * nu if matched else nu
 
     def following(self, start: int, height: int) -> int:
         """When the wave after that of ``start`` starts: s + max(2h+1, ceil((growth-1) min(s, horizon)))."""
