@@ -158,19 +158,21 @@ def mean_of(sums, n_agents):
     """The mean of all models from the sums of their multiples; False if these had the wrong scale."""
     tops, totals, mean, _, _, numbers, _ = sums
     peak = 0.0
-    for k in range(tops.shape[0] * tops.shape[1]):
-        peak = max(peak, np.float64(tops[k // tops.shape[1], k % tops.shape[1]]))
+    for part in range(tops.shape[0]):
+        for k in range(width_of(tops)):  # behind that there is nothing: see ``tally_row``
+            peak = max(peak, np.float64(tops[part, k]))
     numbers[PEAK] = peak
     if not peak < np.inf:  # the run has diverged, which its energy will tell
         return True
     if not fits(peak, numbers[SCALE], n_agents, mean.itemsize):
         numbers[SCALE] = scale_of(peak, n_agents, mean.itemsize)
         return False
+    for part in range(1, totals.shape[0]):
+        for k in range(totals.shape[1]):
+            totals[0, k] += totals[part, k]
+    divisor = numbers[SCALE] * n_agents
     for k in range(mean.shape[1]):
-        total = np.int64(0)
-        for part in range(totals.shape[0]):
-            total += totals[part, k]
-        mean[0, k] = total / (numbers[SCALE] * n_agents)
+        mean[0, k] = totals[0, k] / divisor
     return True
 
 
