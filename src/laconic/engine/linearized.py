@@ -121,7 +121,7 @@ def learn_rows(
     """
     _, loss, rho, shrink, _, rounding, cells, fixed_low, fixed_high, _, n_features, _, unit, _ = plan[:14]
     message_bits, purse = plan.message_bits, plan.purse
-    starts, neighbours, _, degrees = graph
+    starts, neighbours, _ = graph
     weights, duals, broadcast, _, spoken, codes, scales, memory = rows
     _, _, pull, innovation, _, mask, parts, peaks, found, _, _, units, tops, _ = scratch
     predictions, sent, outside, _, _, _, _ = record
@@ -155,7 +155,7 @@ def learn_rows(
             phi_at = (phi_row + i - begin) * size
             square = real(1.0) if unit else dot_row(phi, phi_at, phi, phi_at, size)
             found[SLOPE, r] = (real(1.0) / max(real(1.0), square)) * real(slope_of(loss, margin, labels[t, i]))
-            found[GAIN, r] = real(1.0) / (rate + real(2.0) * rho * real(degrees[i]))
+            found[GAIN, r] = real(1.0) / (rate + real(2.0) * rho * real(starts[i + 1] - starts[i]))
 
         for r in range(n_rows):
             i = first + r
@@ -205,7 +205,8 @@ def learn_rows(
                     errors[i] = square
             spoken[i] = said
             sent[t, i] = said != SILENT and connected
-            outside[t, i] = beyond if connected else 0
+            if beyond and connected:  # else it stays zero
+                outside[t, i] = beyond
 
         for r in range(n_rows if rounding != DENSE else 0):
             i = first + r

@@ -73,12 +73,11 @@ class Plan(NamedTuple):
 
 
 class Graph(NamedTuple):
-    """Who hears whom: neighbour lists back to back, the combination weight of each entry, and how long each list is."""
+    """Who hears whom: neighbour lists back to back, and the combination weight of each entry."""
 
     starts: np.ndarray
     neighbours: np.ndarray
     combination: np.ndarray
-    degrees: np.ndarray
 
 
 class Rows(NamedTuple):
@@ -308,7 +307,7 @@ def advance(
     """
     algorithm, loss, rho, shrink, mixing, rounding, cells, low, high, scale, n_features, _, unit, reach = plan[:14]
     heeds, message_bits, purse, n_everywhere = plan.heeds, plan.message_bits, plan.purse, plan.n_agents
-    starts, neighbours, combination, degrees = graph
+    starts, neighbours, combination = graph
     weights, duals, broadcast, run_sums, spoken, codes, scales, memory = rows
     phases, ahead, pull, innovation, spare, _, _, _, _, chosen, written, units, tops, totals = scratch
     # Taken apart here, since to ask a tuple for an array counts references, which in a loop costs more than the work.
@@ -385,8 +384,9 @@ def advance(
                             margin = learn_expert_row(panel, loss, limit, i, weights, phi, phi_at, label)
                         if climbs is not None:
                             margin = learn_row(
-                                algorithm, loss, rho, shrink, mixing, unit, rates[t], real(degrees[i]), limit,
-                                weights, duals, broadcast, at, pull, phi, phi_at, label, spare,
+                                algorithm, loss, rho, shrink, mixing, unit, rates[t],
+                                real(starts[i + 1] - starts[i]), limit, weights, duals, broadcast, at, pull, phi,
+                                phi_at, label, spare,
                             )  # fmt: skip
                         predictions[t, i] = margin
                         if not abs(margin) <= limit:
@@ -406,7 +406,8 @@ def advance(
                             spoken[i] = said
                             errors[i] = square
                             sent[t, i] = said != SILENT and connected
-                            outside[t, i] = beyond if connected else 0
+                            if beyond and connected:  # else it stays zero
+                                outside[t, i] = beyond
                             if sizes.size:
                                 sizes[t, i] = bits if connected else 0
                     if tallying:
