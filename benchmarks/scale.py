@@ -129,7 +129,7 @@ def threads(n_agents: int = 100_000, n_frequencies: int = 50) -> dict[str, float
 
 
 MEMORY = """
-import resource, sys
+import ctypes, resource, sys
 sys.path.insert(0, {folder!r})
 import numpy as np, laconic as lc
 from scale import D, LOUD, network
@@ -142,6 +142,7 @@ lc.simulate(LOUD, lc.RandomFeatures.gaussian(D, L), network(10), *small, dtype="
 graph = network(n)
 graph.numbering
 made = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+ctypes.CDLL(None).malloc_trim(0)  # what making the network has left would otherwise be taken over, and not counted
 base = resident()
 open("/proc/self/clear_refs", "w").write("5")  # the largest memory is counted from here on
 def blocks():
@@ -151,7 +152,8 @@ def blocks():
 features = lc.RandomFeatures.gaussian(D, L, bandwidth=1.0, seed=0)
 trace = lc.simulate(LOUD, features, graph, blocks(), dtype="float32")
 peak = int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
-print(made * 1024, base * 1024, peak * 1024, trace.seconds)
+numbered = 8 * (n + 1) + 4 * len(graph.neighbours) + 8 * n  # the graph of the run: its lists, and who is where
+print(made * 1024, base * 1024, peak * 1024, numbered, 4 * n * (D + 1), trace.seconds)
 """
 
 
@@ -160,7 +162,7 @@ def memory(n_agents: int = 1_000_000, n_frequencies: int = 10, n_rounds: int = 5
         folder=str(Path(__file__).parent), n_agents=n_agents, n_frequencies=n_frequencies, n_rounds=n_rounds
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    made, base, peak, seconds = map(float, done.stdout.split())
+    made, base, peak, graph, block, seconds = map(float, done.stdout.split())
     array = n_agents * 2 * n_frequencies * 4
     return {
         "agents": n_agents,
@@ -168,6 +170,7 @@ def memory(n_agents: int = 1_000_000, n_frequencies: int = 10, n_rounds: int = 5
         "MB with the network": base / 1e6,
         "MB of the run": (peak - base) / 1e6,
         "in arrays of N x 2L": (peak - base) / array,
+        "beside graph and block": (peak - base - graph - block) / array,
         "seconds": seconds,
     }
 

@@ -354,12 +354,14 @@ class Compiled:
             columns["message_sizes"] = record.bits[:finished]
         agent = row % self.n_agents
         if order.size:
-            columns = {
-                name: moving.taken(column, self._rank) if column.ndim == 2 else column
-                for name, column in columns.items()
-            }
+            columns = {name: self._back(column) for name, column in columns.items()}
             agent = int(order[agent])
         return Chunk(columns, finished, _ENDINGS[status], agent)
+
+    def _back(self, column: Array) -> Array:
+        """What was recorded of rows, in the order of the agents; mostly nothing is outside, which is in any order."""
+        alike = column.ndim < 2 or (column.dtype == np.int32 and not column.max(initial=0))
+        return column if alike else moving.taken(column, self._rank)
 
     @property
     def _last(self) -> bool:
@@ -377,7 +379,7 @@ def make_graph(network: Network, order: Array, rank: Array, dtype: Any, *, weigh
         entries = np.repeat(starts[order] - moved[:-1], degrees) + np.arange(len(neighbours))
         starts, neighbours = moved, rank[neighbours[entries]]
         combination = combination[entries] if weighted else combination
-    return rounds.Graph(starts, neighbours.astype(np.int32), combination.astype(dtype), degrees.astype(np.float64))
+    return rounds.Graph(starts, neighbours.astype(np.int32, copy=False), combination.astype(dtype))
 
 
 def make_rows(plan: rounds.Plan, n_rows: int, n_ghosts: int, dtype: Any, *, clips: bool) -> rounds.Rows:

@@ -45,57 +45,127 @@ _LINE_BYTES = 64
 
 
 @ladder
+def step_at(
+    weights, duals, broadcast, at, pull, phi, phi_at, innovation, room_at, k, answer, asks, slope, shrink, rho, gain,
+    factor, magic, units, top, peak, square,
+):  # fmt: skip
+    """``step_row`` for the vector at entry k; returns what was given as ``top``, ``peak`` and ``square``, moved on."""
+    theta, gamma, force = load(weights, at + k), load(duals, at + k), rho * load(pull, room_at + k)
+    if answer:
+        gamma = gamma + force
+        store(duals, at + k, gamma)
+    theta = theta - gain * ((slope * load(phi, phi_at + k) + shrink * theta) + (force + gamma))
+    store(weights, at + k, theta)
+    add_bits(units, k, vector_fma(theta, factor, magic))
+    top = vector_larger(vector_abs(theta), top)
+    if asks:
+        h = theta - load(broadcast, at + k)
+        store(innovation, room_at + k, h)
+        peak = vector_larger(vector_abs(h), peak)
+        square = vector_fma(h, h, square)
+    return top, peak, square
+
+
+@ladder
 def step_row(
     weights, duals, broadcast, at, pull, phi, phi_at, innovation, room_at, size, answer, asks, slope, shrink, rho, gain,
     factor, magic, units, tops,
 ):  # fmt: skip
     """The dual step of the last round and the primal step of this one; tallies the model.
 
-    Unless nobody ``asks`` for it, leaves the innovation; returns the part of that one's peak.
+    Unless nobody ``asks`` for it, leaves the innovation; returns the parts of its peak and, as ``dot_part`` sums, of
+    its square.
     """
-    real = weights.dtype.type
+    real, width = weights.dtype.type, width_of(weights)
     slope, shrink, rho, gain, factor, magic = (
         splat(slope), splat(shrink), splat(rho), splat(gain), splat(factor), splat(magic),
     )  # fmt: skip
     top, peak = load(tops, 0), splat(real(0))
-    for k in range(0, size, width_of(weights)):
-        theta, gamma, force = load(weights, at + k), load(duals, at + k), rho * load(pull, room_at + k)
-        if answer:
-            gamma = gamma + force
-            store(duals, at + k, gamma)
-        theta = theta - gain * ((slope * load(phi, phi_at + k) + shrink * theta) + (force + gamma))
-        store(weights, at + k, theta)
-        add_bits(units, k, vector_fma(theta, factor, magic))
-        top = vector_larger(vector_abs(theta), top)
-        if asks:
-            h = theta - load(broadcast, at + k)
-            store(innovation, room_at + k, h)
-            peak = vector_larger(vector_abs(h), peak)
+    s0 = s1 = s2 = s3 = splat(real(0))
+    k = 0
+    while k + 4 * width <= size:
+        top, peak, s0 = step_at(
+            weights, duals, broadcast, at, pull, phi, phi_at, innovation, room_at, k, answer, asks, slope, shrink, rho,
+            gain, factor, magic, units, top, peak, s0,
+        )  # fmt: skip
+        top, peak, s1 = step_at(
+            weights, duals, broadcast, at, pull, phi, phi_at, innovation, room_at, k + width, answer, asks, slope,
+            shrink, rho, gain, factor, magic, units, top, peak, s1,
+        )  # fmt: skip
+        top, peak, s2 = step_at(
+            weights, duals, broadcast, at, pull, phi, phi_at, innovation, room_at, k + 2 * width, answer, asks, slope,
+            shrink, rho, gain, factor, magic, units, top, peak, s2,
+        )  # fmt: skip
+        top, peak, s3 = step_at(
+            weights, duals, broadcast, at, pull, phi, phi_at, innovation, room_at, k + 3 * width, answer, asks, slope,
+            shrink, rho, gain, factor, magic, units, top, peak, s3,
+        )  # fmt: skip
+        k += 4 * width
+    while k < size:
+        top, peak, s0 = step_at(
+            weights, duals, broadcast, at, pull, phi, phi_at, innovation, room_at, k, answer, asks, slope, shrink, rho,
+            gain, factor, magic, units, top, peak, s0,
+        )  # fmt: skip
+        k += width
     store(tops, 0, top)
-    return peak
+    return peak, (s0 + s2) + (s1 + s3)
+
+
+@ladder
+def put_at(
+    innovation, innovation_at, k, size, cells, zero, last, edge, base, shift, cell_width, byte, share, weights,
+    broadcast, at, mask, codes, codes_at, square,
+):  # fmt: skip
+    """``put_row`` for the vector at entry k; returns ``square`` with what it adds to it."""
+    cell = vector_floor((load(innovation, innovation_at + k) - edge) / cell_width)
+    cell = vector_smaller(vector_larger(cell, zero), last)
+    if cells > BYTE:
+        above = vector_floor(cell * share)
+        store_bytes(codes, codes_at + size + k, above)
+        store_bytes(codes, codes_at + k, cell - above * byte)
+    else:
+        store_bytes(codes, codes_at + k, cell)
+    replica = load(broadcast, at + k) + keep(base + (cell + shift) * cell_width, mask, k)
+    error = load(weights, at + k) - replica
+    return vector_fma(error, error, square)
 
 
 @ladder
 def put_row(
     innovation, innovation_at, size, cells, edge, base, shift, cell_width, weights, broadcast, at, mask, codes, codes_at
 ):  # fmt: skip
-    """``put_codes`` with a lattice, and the part of the squared error of the replica as it will be."""
+    """``put_codes`` with a lattice; the part of the squared error that the replica will have, as ``dot_part`` sums."""
     real, width = weights.dtype.type, width_of(weights)
     zero, last = splat(real(0)), splat(real(cells - 1))
     edge, base, shift, cell_width = splat(edge), splat(base), splat(shift), splat(cell_width)
     byte, share = splat(real(BYTE)), splat(real(1.0 / BYTE))
-    for k in range(0, size, width):
-        cell = vector_floor((load(innovation, innovation_at + k) - edge) / cell_width)
-        cell = vector_smaller(vector_larger(cell, zero), last)
-        if cells > BYTE:
-            above = vector_floor(cell * share)
-            store_bytes(codes, codes_at + size + k, above)
-            store_bytes(codes, codes_at + k, cell - above * byte)
-        else:
-            store_bytes(codes, codes_at + k, cell)
-        replica = load(broadcast, at + k) + keep(base + (cell + shift) * cell_width, mask, k)
-        store(innovation, innovation_at + k, load(weights, at + k) - replica)
-    return dot_part(innovation, innovation_at, innovation, innovation_at, size)
+    s0 = s1 = s2 = s3 = zero
+    k = 0
+    while k + 4 * width <= size:
+        s0 = put_at(
+            innovation, innovation_at, k, size, cells, zero, last, edge, base, shift, cell_width, byte, share, weights,
+            broadcast, at, mask, codes, codes_at, s0,
+        )  # fmt: skip
+        s1 = put_at(
+            innovation, innovation_at, k + width, size, cells, zero, last, edge, base, shift, cell_width, byte, share,
+            weights, broadcast, at, mask, codes, codes_at, s1,
+        )  # fmt: skip
+        s2 = put_at(
+            innovation, innovation_at, k + 2 * width, size, cells, zero, last, edge, base, shift, cell_width, byte,
+            share, weights, broadcast, at, mask, codes, codes_at, s2,
+        )  # fmt: skip
+        s3 = put_at(
+            innovation, innovation_at, k + 3 * width, size, cells, zero, last, edge, base, shift, cell_width, byte,
+            share, weights, broadcast, at, mask, codes, codes_at, s3,
+        )  # fmt: skip
+        k += 4 * width
+    while k < size:
+        s0 = put_at(
+            innovation, innovation_at, k, size, cells, zero, last, edge, base, shift, cell_width, byte, share, weights,
+            broadcast, at, mask, codes, codes_at, s0,
+        )  # fmt: skip
+        k += width
+    return (s0 + s2) + (s1 + s3)
 
 
 @ladder
@@ -121,7 +191,7 @@ def learn_rows(
     """
     _, loss, rho, shrink, _, rounding, cells, fixed_low, fixed_high, _, n_features, _, unit, _ = plan[:14]
     message_bits, purse = plan.message_bits, plan.purse
-    starts, neighbours, _, degrees = graph
+    starts, neighbours, _ = graph
     weights, duals, broadcast, _, spoken, codes, scales, memory = rows
     _, _, pull, innovation, _, mask, parts, peaks, found, _, _, units, tops, _ = scratch
     predictions, sent, outside, _, _, _, _ = record
@@ -155,18 +225,18 @@ def learn_rows(
             phi_at = (phi_row + i - begin) * size
             square = real(1.0) if unit else dot_row(phi, phi_at, phi, phi_at, size)
             found[SLOPE, r] = (real(1.0) / max(real(1.0), square)) * real(slope_of(loss, margin, labels[t, i]))
-            found[GAIN, r] = real(1.0) / (rate + real(2.0) * rho * real(degrees[i]))
+            found[GAIN, r] = real(1.0) / (rate + real(2.0) * rho * real(starts[i + 1] - starts[i]))
 
         for r in range(n_rows):
             i = first + r
             phi_at = (phi_row + i - begin) * size
-            peak_part = step_row(
+            peak_part, square_part = step_row(
                 weights, duals, broadcast, i * size, pull, phi, phi_at, innovation, r * size, size, answer, not direct,
                 found[SLOPE, r], shrink, rho, found[GAIN, r], factor, magic, units, tops,
             )  # fmt: skip
             if not direct:
                 store(peaks, r * width, peak_part)
-                store(parts, r * width, dot_part(innovation, r * size, innovation, r * size, size))
+                store(parts, r * width, square_part)
         if not direct:
             sums_across(parts, found, SQUARE * width)
             peaks_across(peaks, found, PEAK * width)
@@ -205,7 +275,8 @@ def learn_rows(
                     errors[i] = square
             spoken[i] = said
             sent[t, i] = said != SILENT and connected
-            outside[t, i] = beyond if connected else 0
+            if beyond and connected:  # else it stays zero
+                outside[t, i] = beyond
 
         for r in range(n_rows if rounding != DENSE else 0):
             i = first + r

@@ -72,7 +72,6 @@ class Partitioned:
             part.starts,
             part.neighbours.astype(np.int32),
             (np.empty(0) if dual else part.combination).astype(self.dtype),
-            part.degrees.astype(np.float64),
         )
         quantizer = learner.channel.quantizer if learner.channel else None
         self._bits = quantizer.bits if isinstance(quantizer, Quantizer) else 0

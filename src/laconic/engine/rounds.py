@@ -73,12 +73,11 @@ class Plan(NamedTuple):
 
 
 class Graph(NamedTuple):
-    """Who hears whom: neighbour lists back to back, the combination weight of each entry, and how long each list is."""
+    """Who hears whom: neighbour lists back to back, and the combination weight of each entry."""
 
     starts: np.ndarray
     neighbours: np.ndarray
     combination: np.ndarray
-    degrees: np.ndarray
 
 
 class Rows(NamedTuple):
@@ -158,19 +157,21 @@ def mean_of(sums, n_agents):
     """The mean of all models from the sums of their multiples; False if these had the wrong scale."""
     tops, totals, mean, _, _, numbers, _ = sums
     peak = 0.0
-    for k in range(tops.shape[0] * tops.shape[1]):
-        peak = max(peak, np.float64(tops[k // tops.shape[1], k % tops.shape[1]]))
+    for part in range(tops.shape[0]):
+        for k in range(width_of(tops)):  # behind that there is nothing: see ``tally_row``
+            peak = max(peak, np.float64(tops[part, k]))
     numbers[PEAK] = peak
     if not peak < np.inf:  # the run has diverged, which its energy will tell
         return True
     if not fits(peak, numbers[SCALE], n_agents, mean.itemsize):
         numbers[SCALE] = scale_of(peak, n_agents, mean.itemsize)
         return False
+    for part in range(1, totals.shape[0]):
+        for k in range(totals.shape[1]):
+            totals[0, k] += totals[part, k]
+    divisor = numbers[SCALE] * n_agents
     for k in range(mean.shape[1]):
-        total = np.int64(0)
-        for part in range(totals.shape[0]):
-            total += totals[part, k]
-        mean[0, k] = total / (numbers[SCALE] * n_agents)
+        mean[0, k] = totals[0, k] / divisor
     return True
 
 
@@ -306,7 +307,7 @@ def advance(
     """
     algorithm, loss, rho, shrink, mixing, rounding, cells, low, high, scale, n_features, _, unit, reach = plan[:14]
     heeds, message_bits, purse, n_everywhere = plan.heeds, plan.message_bits, plan.purse, plan.n_agents
-    starts, neighbours, combination, degrees = graph
+    starts, neighbours, combination = graph
     weights, duals, broadcast, run_sums, spoken, codes, scales, memory = rows
     phases, ahead, pull, innovation, spare, _, _, _, _, chosen, written, units, tops, totals = scratch
     # Taken apart here, since to ask a tuple for an array counts references, which in a loop costs more than the work.
@@ -383,8 +384,9 @@ def advance(
                             margin = learn_expert_row(panel, loss, limit, i, weights, phi, phi_at, label)
                         if climbs is not None:
                             margin = learn_row(
-                                algorithm, loss, rho, shrink, mixing, unit, rates[t], real(degrees[i]), limit,
-                                weights, duals, broadcast, at, pull, phi, phi_at, label, spare,
+                                algorithm, loss, rho, shrink, mixing, unit, rates[t],
+                                real(starts[i + 1] - starts[i]), limit, weights, duals, broadcast, at, pull, phi,
+                                phi_at, label, spare,
                             )  # fmt: skip
                         predictions[t, i] = margin
                         if not abs(margin) <= limit:
@@ -404,7 +406,8 @@ def advance(
                             spoken[i] = said
                             errors[i] = square
                             sent[t, i] = said != SILENT and connected
-                            outside[t, i] = beyond if connected else 0
+                            if beyond and connected:  # else it stays zero
+                                outside[t, i] = beyond
                             if sizes.size:
                                 sizes[t, i] = bits if connected else 0
                     if tallying:
