@@ -9,6 +9,7 @@ from laconic.engine.wave_describing import settle_all, settle_few
 from laconic.engine.wave_spectrum import reduce_matrix
 from laconic.waves import Arithmetic
 from laconic.waves.message import Said
+from laconic.waves.rule import Fineness
 from laconic.waves.terms import matrix_of
 
 SLOW, FAST = Arithmetic(), CompiledArithmetic()
@@ -36,8 +37,8 @@ def settle_by(few, matrix, row, rows):
     diagonal, beside, lengths = np.empty(n), np.empty(n), np.empty(n)
     reduce_matrix(matrix, n, diagonal, beside, lengths, np.empty((1, n)))
     if few:
-        return settle_few(matrix, lengths, diagonal, beside, 1.0, 0.1, 40, rows, row)
-    return settle_all(matrix, lengths, diagonal, beside, 1.0, 0.1, 40, rows, row)
+        return settle_few(matrix, lengths, diagonal, beside, 1.0, Fineness(0.1), 40, rows, row)
+    return settle_all(matrix, lengths, diagonal, beside, 1.0, Fineness(0.1), 40, rows, row)
 
 
 @pytest.mark.parametrize("n", [1, 3, 8, 22, 41])
@@ -55,8 +56,9 @@ def test_factors_have_the_same_bits(n):
 
 @pytest.mark.parametrize("beyond", [0, 1, 3, 8, 15])  # by none, by bisection, by QL
 @pytest.mark.parametrize("outputs", [None, 2])
-def test_both_say_the_same(beyond, outputs):
-    n = 22
+@pytest.mark.parametrize("up_to", [np.inf, 3.0])
+def test_both_say_the_same(beyond, outputs, up_to):
+    n, fineness = 22, Fineness(0.2, up_to)
     rng = np.random.default_rng(beyond)
     lower, base = factor_of(rng, n), symmetric(rng, n, rng.uniform(size=n))
     values = np.where(
@@ -65,7 +67,7 @@ def test_both_say_the_same(beyond, outputs):
     information = 30.0 * base + lower @ symmetric(rng, n, values) @ lower.T
     moments = rng.standard_normal(n if outputs is None else (outputs, n))
     sizes = 0.1 if outputs is None else np.array([0.1, 0.03])
-    asked = lower, information, 30.0, base, 1.0, n**-0.5, 40, moments, sizes
+    asked = lower, information, 30.0, base, 1.0, fineness, 40, moments, sizes
     terms, step, codes = SLOW.told(*asked)
     found, near, rounded = FAST.told(*asked)
     assert len(terms) == beyond
@@ -85,13 +87,13 @@ def test_both_settle_the_same(outputs, least):
     values = np.concatenate([[least, 0.1, 0.4], np.linspace(0.6, 1.9, n - 6), [2.5, 4.0, 30.0]])
     information = lower @ symmetric(rng, n, values) @ lower.T - 0.3 * np.eye(n)
     moments = rng.standard_normal(n if outputs is None else (outputs, n))
-    asked = lower, information, 0.3, 1.0, n**-0.5, 40, moments
+    asked = lower, information, 0.3, 1.0, Fineness(n**-0.5), 40, moments
     (terms, change), (found, also) = SLOW.settled(*asked), FAST.settled(*asked)
     assert len(terms) == 3
     same(terms, found)
     np.testing.assert_allclose(change, also, rtol=1e-9, atol=1e-10)
     inner = symmetric(np.random.default_rng(2), n, np.maximum(values, 0.5))  # where W is known, so is the answer
-    plain = FAST.settled(np.eye(n), inner - 0.3 * np.eye(n), 0.3, 1.0, 0.2, 40, moments)[1]
+    plain = FAST.settled(np.eye(n), inner - 0.3 * np.eye(n), 0.3, 1.0, Fineness(0.2), 40, moments)[1]
     np.testing.assert_allclose(plain, np.linalg.solve(inner, moments.T).T, rtol=1e-9, atol=1e-10)
 
 
@@ -111,7 +113,9 @@ def test_nobody_reads_a_message_of_this_process_again():
     n = 22
     rng = np.random.default_rng(4)
     matrix = symmetric(rng, n, np.linspace(-3.0, 3.0, n))
-    terms, step, codes = FAST.told(np.eye(n), matrix, 1.0, np.zeros((n, n)), 1.0, 0.1, 40, rng.standard_normal(n), 0.1)
+    terms, step, codes = FAST.told(
+        np.eye(n), matrix, 1.0, np.zeros((n, n)), 1.0, Fineness(0.1), 40, rng.standard_normal(n), 0.1
+    )
     said = Said(3, False, 2.0, 0.5, 0.25, terms, step, codes, pull=-1.0, doubt=2.0)
     data, bits = FAST.encode(said)
     assert FAST.decode(data, n, down=False)[0] is said
@@ -129,6 +133,6 @@ def test_equal_eigenvalues_are_all_said(equal):
     matrix = symmetric(np.random.default_rng(equal), n, values)
     nothing = np.zeros((n, n))
     for information in (matrix, np.diag(values)):
-        terms, _, _ = FAST.told(np.eye(n), information, 1.0, nothing, 1.0, 0.1, 40, np.zeros(n), 1.0)
+        terms, _, _ = FAST.told(np.eye(n), information, 1.0, nothing, 1.0, Fineness(0.1), 40, np.zeros(n), 1.0)
         rest = information - sum(matrix_of(term) for term in terms)
         assert len(terms) == equal and np.abs(np.linalg.eigvalsh(rest)).max() < 1.0

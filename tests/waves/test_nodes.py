@@ -7,6 +7,7 @@ from waves_kit import Run, make_stream
 import laconic as lc
 from laconic.waves import Arithmetic, Common, Rule, places
 from laconic.waves.message import decode, on_grid
+from laconic.waves.rule import Fineness
 from laconic.waves.terms import Spectrum, describe, matrix_of
 
 GRAPHS = {
@@ -115,12 +116,12 @@ def test_descriptions_leave_out_what_is_small():
     values = np.array([9.0, -5.0, 3.0, 1.2, -0.9, 0.7] + [0.01] * 24)
     matrix = (basis * values) @ basis.T
     spectrum = Spectrum(matrix)
-    terms = describe(spectrum, 1.0, 0.1, 40)
+    terms = describe(spectrum, 1.0, Fineness(0.1), 40)
     rest = matrix - sum(matrix_of(term) for term in terms)
     assert np.abs(np.linalg.eigvalsh(rest)).max() <= 1.0
     assert [term.sign for term in terms[:3]] == [1, -1, 1] and len(terms) == 4
-    assert len(describe(spectrum, 1e-9, 0.1, 5)) == 5
-    assert describe(spectrum, 10.0, 0.1, 40) == []
+    assert len(describe(spectrum, 1e-9, Fineness(0.1), 5)) == 5
+    assert describe(spectrum, 10.0, Fineness(0.1), 40) == []
     for term in terms:
         assert np.abs(term.codes).max() * on_grid(term.step) < 3.1
 

@@ -96,4 +96,5 @@ def test_what_a_wave_will_carry():
     assert Rule(forgetting=0.9).carried(100, (1, 2, 1)) == pytest.approx(4 * 10)
     assert Rule().thick(1000) == pytest.approx(0.15)
     assert math.isclose(Rule().looseness(10, 3) ** 2, 10 / 3) and Rule().looseness(100, 2) == 2
-    assert Rule().fineness(100) == 0.1
+    assert Rule().fineness(100) == (0.1, math.inf)
+    assert Rule().fineness(100, matched=True) == (0.2, 1.0)

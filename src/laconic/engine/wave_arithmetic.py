@@ -22,7 +22,7 @@ from laconic.waves.message import (
     vectors,
     with_vectors,
 )
-from laconic.waves.rule import Numbers
+from laconic.waves.rule import Fineness, Numbers
 
 _LONGEST_CODE = 13  # bytes
 _KEPT = 4  # factors whose inverses are kept: those of the wave under way
@@ -196,7 +196,7 @@ class CompiledArithmetic(Arithmetic):
         n: float,
         base: Array,
         tolerance: float,
-        nu: float,
+        fineness: Fineness,
         most: int,
         moments: Array,
         sizes: Numbers,
@@ -213,7 +213,7 @@ class CompiledArithmetic(Arithmetic):
             n,
             base,
             tolerance,
-            nu,
+            fineness,
             most,
             vectors,
             np.array(sizes, dtype=np.float64, ndmin=1),
@@ -226,7 +226,14 @@ class CompiledArithmetic(Arithmetic):
         return terms, said[:, 1], said[:, 2:]
 
     def settled(
-        self, lower: Array, information: Array, thick: float, tolerance: float, nu: float, most: int, moments: Array
+        self,
+        lower: Array,
+        information: Array,
+        thick: float,
+        tolerance: float,
+        fineness: Fineness,
+        most: int,
+        moments: Array,
     ) -> tuple[Sequence[Term], Array]:
         """Terms of W = L^-1 (S + thick I) L'^-1 beyond I, upwards; and L'^-1 W^-1 L^-1 x."""
         factor, n_features = self._factor(lower), len(lower)
@@ -239,7 +246,7 @@ class CompiledArithmetic(Arithmetic):
             information,
             thick,
             tolerance,
-            nu,
+            fineness,
             most,
             vectors,
             self._room_of(n_features),

@@ -109,7 +109,7 @@ def add_share(total, n, information):
 
 
 @entry
-def say(inverse, turned, information, n, base, tolerance, nu, most, moments, sizes, room, rows):
+def say(inverse, turned, information, n, base, tolerance, fineness, most, moments, sizes, room, rows):
     """Terms of K (S - n B) K' beyond the tolerance, then K r of each output in steps near its size, into ``rows``.
 
     Returns how many terms there are. ``room`` is that of two matrices.
@@ -123,7 +123,7 @@ def say(inverse, turned, information, n, base, tolerance, nu, most, moments, siz
     whiten(inverse, turned, half, matrix)
     found = 0
     if n > 0.0:
-        found = describe(matrix, n_features, 0.0, tolerance, nu, most, False, rows)
+        found = describe(matrix, n_features, 0.0, tolerance, fineness, most, False, rows)
     for k in range(moments.shape[0]):
         row = np.zeros((1, size))
         row[0, :n_features] = moments[k]
@@ -136,7 +136,7 @@ def say(inverse, turned, information, n, base, tolerance, nu, most, moments, siz
 
 
 @entry
-def settle(inverse, turned, information, thick, tolerance, nu, most, moments, room, rows, solution):
+def settle(inverse, turned, information, thick, tolerance, fineness, most, moments, room, rows, solution):
     """The root's terms of W = K (S + thick I) K' beyond I, and K' W^-1 K r of each output.
 
     The eigenvalues of W that it solves with are at least 1/2. Returns how many terms there are.
@@ -158,9 +158,9 @@ def settle(inverse, turned, information, thick, tolerance, nu, most, moments, ro
         for i in range(n_features):
             turned_rows[k, i] = dot_row(inverse, i * size, row, 0, size)
         reflect(matrix, lengths, n_features, turned_rows, k, True)
-    found = settle_few(matrix, lengths, diagonal, beside, tolerance, nu, most, rows, turned_rows)
+    found = settle_few(matrix, lengths, diagonal, beside, tolerance, fineness, most, rows, turned_rows)
     if found < 0:
-        found = settle_all(matrix, lengths, diagonal, beside, tolerance, nu, most, rows, turned_rows)
+        found = settle_all(matrix, lengths, diagonal, beside, tolerance, fineness, most, rows, turned_rows)
     for k in range(outputs):
         reflect(matrix, lengths, n_features, turned_rows, k, False)
         for i in range(n_features):
@@ -172,7 +172,7 @@ def settle(inverse, turned, information, thick, tolerance, nu, most, moments, ro
 
 
 @jit
-def settle_few(matrix, lengths, diagonal, beside, tolerance, nu, most, rows, turned_rows):
+def settle_few(matrix, lengths, diagonal, beside, tolerance, fineness, most, rows, turned_rows):
     """Terms, and ``turned_rows`` solved, by the eigenvalues that have a term and those under 1/2; -1 if that fails.
 
     T^-1 is right for what is left of a row without the eigenvectors of the latter, which count as 1/2.
@@ -198,7 +198,7 @@ def settle_few(matrix, lengths, diagonal, beside, tolerance, nu, most, rows, tur
     order, sizes = np.empty(high, dtype=np.int64), np.empty(high)
     for j in range(high):
         order[j], sizes[j] = low + j, values[0, low + j] - 1.0
-    return coded_terms(matrix, lengths, sizes, order, columns, tolerance, nu, rows)
+    return coded_terms(matrix, lengths, sizes, order, columns, tolerance, fineness, rows)
 
 
 @jit
@@ -213,12 +213,12 @@ def take_out(columns, column, rows, row):
 
 
 @jit
-def settle_all(matrix, lengths, diagonal, beside, tolerance, nu, most, rows, turned_rows):
+def settle_all(matrix, lengths, diagonal, beside, tolerance, fineness, most, rows, turned_rows):
     """The same by all eigenvalues, those under 1/2 raised to it; ``turned_rows`` are solved. Returns how many terms."""
     n_features, outputs = len(diagonal), turned_rows.shape[0]
     turns, places = np.empty((TURNS * n_features * n_features, 2)), np.empty(TURNS * n_features**2, dtype=np.int64)
     n_turns = diagonalise(diagonal, beside, n_features, turns, places)
-    found = terms_of(matrix, lengths, diagonal, turns, places, n_turns, 1.0, tolerance, nu, most, True, rows)
+    found = terms_of(matrix, lengths, diagonal, turns, places, n_turns, 1.0, tolerance, fineness, most, True, rows)
     columns = np.zeros((n_features, (outputs + _TILE - 1) // _TILE * _TILE))
     for k in range(outputs):
         columns[:, k] = turned_rows[k, :n_features]
@@ -293,20 +293,22 @@ def multiply(one, other, i, end, triangular, product):
 
 
 @jit
-def describe(matrix, n_features, origin, tolerance, nu, most, positive, rows):
+def describe(matrix, n_features, origin, tolerance, fineness, most, positive, rows):
     """Terms of ``matrix``, which is used up, beyond the tolerance from ``origin`` I; returns how many there are."""
     diagonal, beside, lengths = np.empty(n_features), np.empty(n_features), np.empty(n_features)
     reduce_matrix(matrix, n_features, diagonal, beside, lengths, np.empty((1, matrix.shape[1])))
-    found = few_terms(matrix, lengths, diagonal, beside, origin, tolerance, nu, most, positive, rows)
+    found = few_terms(matrix, lengths, diagonal, beside, origin, tolerance, fineness, most, positive, rows)
     if found >= 0:
         return found
     turns, places = np.empty((TURNS * n_features * n_features, 2)), np.empty(TURNS * n_features**2, dtype=np.int64)
     n_turns = diagonalise(diagonal, beside, n_features, turns, places)
-    return terms_of(matrix, lengths, diagonal, turns, places, n_turns, origin, tolerance, nu, most, positive, rows)
+    return terms_of(
+        matrix, lengths, diagonal, turns, places, n_turns, origin, tolerance, fineness, most, positive, rows
+    )
 
 
 @jit
-def few_terms(matrix, lengths, diagonal, beside, origin, tolerance, nu, most, positive, rows):
+def few_terms(matrix, lengths, diagonal, beside, origin, tolerance, fineness, most, positive, rows):
     """Terms by a search for the eigenvalues that count, if there are at most ``most`` and they are told apart; else -1.
 
     What the matrix was reduced to is left as it is.
@@ -330,11 +332,11 @@ def few_terms(matrix, lengths, diagonal, beside, origin, tolerance, nu, most, po
         order[k] = last if up else first
         sizes[k] = values[0, order[k]] - origin
         last, first = (last + 1, first) if up else (last, first + 1)
-    return coded_terms(matrix, lengths, sizes, order, columns, tolerance, nu, rows)
+    return coded_terms(matrix, lengths, sizes, order, columns, tolerance, fineness, rows)
 
 
 @jit
-def terms_of(matrix, lengths, values, turns, places, n_turns, origin, tolerance, nu, most, positive, rows):
+def terms_of(matrix, lengths, values, turns, places, n_turns, origin, tolerance, fineness, most, positive, rows):
     """A row for each eigenvalue beyond the tolerance from ``origin``, the farthest first; returns how many."""
     n_features = len(values)
     chosen, taken = np.empty(min(most, n_features), dtype=np.int64), np.zeros(n_features, dtype=np.bool_)
@@ -358,11 +360,11 @@ def terms_of(matrix, lengths, values, turns, places, n_turns, origin, tolerance,
     order, sizes = np.empty(count, dtype=np.int64), np.empty(count)
     for k in range(count):
         order[k], sizes[k] = k, values[chosen[k]] - origin
-    return coded_terms(matrix, lengths, sizes, order, columns, tolerance, nu, rows)
+    return coded_terms(matrix, lengths, sizes, order, columns, tolerance, fineness, rows)
 
 
 @jit
-def coded_terms(matrix, lengths, sizes, order, columns, tolerance, nu, rows):
+def coded_terms(matrix, lengths, sizes, order, columns, tolerance, fineness, rows):
     """Eigenvectors of T, columns in an order, and their eigenvalues as rows; returns how many do not round to nothing.
 
     The columns are used up.
@@ -374,7 +376,7 @@ def coded_terms(matrix, lengths, sizes, order, columns, tolerance, nu, rows):
         for i in range(n_features):
             total += columns[i, column]
         scale = math.sqrt(abs(x)) if total >= 0.0 else -math.sqrt(abs(x))
-        step = grid(nu * tolerance / math.sqrt(max(abs(x), tolerance)))
+        step = grid(fineness.nu * tolerance / math.sqrt(max(min(abs(x), fineness.up_to), tolerance)))
         width, some = on_grid(step), False
         for i in range(n_features):
             code = rounded(scale * columns[i, column] / width)

@@ -12,7 +12,7 @@ import numpy as np
 
 from laconic._validate import Array
 from laconic.waves.message import Said, Term, decode, encode, on_grid
-from laconic.waves.rule import Numbers
+from laconic.waves.rule import Fineness, Numbers
 from laconic.waves.terms import Spectrum, describe, quantized_each
 
 
@@ -118,7 +118,7 @@ class Arithmetic:
         n: float,
         base: Array,
         tolerance: float,
-        nu: float,
+        fineness: Fineness,
         most: int,
         moments: Array,
         sizes: Numbers,
@@ -126,18 +126,25 @@ class Arithmetic:
         """Terms of L^-1 (S - n B) L'^-1, and step and codes of L^-1 r, or of that of each output."""
         terms: list[Term] = []
         if n > 0:
-            terms = describe(Spectrum(self.whitened(lower, information - n * base)), tolerance, nu, most)
+            terms = describe(Spectrum(self.whitened(lower, information - n * base)), tolerance, fineness, most)
         return tuple(terms), *quantized_each(self.forward(lower, moments), sizes)
 
     def settled(
-        self, lower: Array, information: Array, thick: float, tolerance: float, nu: float, most: int, moments: Array
+        self,
+        lower: Array,
+        information: Array,
+        thick: float,
+        tolerance: float,
+        fineness: Fineness,
+        most: int,
+        moments: Array,
     ) -> tuple[Sequence[Term], Array]:
         """Terms of W = L^-1 (S + thick I) L'^-1 beyond I, upwards; and L'^-1 W^-1 L^-1 x, of a vector or of each row.
 
         W is solved with its eigenvalues at least 1/2.
         """
         spectrum = Spectrum(self.whitened(lower, information + thick * np.eye(len(lower))))
-        terms = describe(spectrum, tolerance, nu, most, origin=1.0, positive=True)
+        terms = describe(spectrum, tolerance, fineness, most, origin=1.0, positive=True)
         return terms, self.solved(lower, spectrum, moments)
 
     def solved(self, lower: Array, spectrum: Spectrum, vector: Array) -> Array:

@@ -10,11 +10,12 @@ import numpy as np
 from laconic._validate import Array
 from laconic.waves.arithmetic import Arithmetic
 from laconic.waves.message import Term, grid
+from laconic.waves.rule import Fineness
 from laconic.waves.terms import Spectrum, describe, matrix_of, term_of, upright
 
 
 def describe_change(
-    arithmetic: Arithmetic, known: Array, wanted: Array, kappa: float, nu: float, most: int
+    arithmetic: Arithmetic, known: Array, wanted: Array, kappa: float, fineness: Fineness, most: int
 ) -> tuple[list[Term], Spectrum]:
     """The root's terms from X0 to X1, so that what comes out is safely positive; and the spectrum of X1.
 
@@ -24,7 +25,7 @@ def describe_change(
     """
     spectrum = Spectrum(wanted)
     raised = (spectrum.basis * np.maximum(spectrum.values, 0.5)) @ spectrum.basis.T
-    terms = describe(Spectrum(raised - known), kappa, nu, most)
+    terms = describe(Spectrum(raised - known), kappa, fineness, most)
     total = known + sum((matrix_of(term) for term in terms), np.zeros_like(known))
     for _ in range(len(known)):
         if arithmetic.above(total, 0.25):
@@ -32,7 +33,7 @@ def describe_change(
         value, vector = arithmetic.least(total)
         if not value < 0.25:
             break
-        term = term_of(1, math.sqrt(0.5 - value) * upright(vector), kappa, nu)
+        term = term_of(1, math.sqrt(0.5 - value) * upright(vector), kappa, fineness)
         if not term.codes.any():
             break
         terms.append(term)
@@ -48,7 +49,7 @@ def lift_low(
     n: float,
     low: float,
     kappa: float,
-    nu: float,
+    fineness: Fineness,
 ) -> tuple[Sequence[Term], int | None, Array]:
     """More terms, and a lift if they do not do, so that C + terms/n has no eigenvalue under ``low`` < 0; and that.
 
@@ -63,7 +64,7 @@ def lift_low(
         value, vector = arithmetic.least(raised)
         if not value < low:
             return found, None, raised
-        term = term_of(1, upright(arithmetic.forward(lower, vector)) * math.sqrt(-n * value), kappa, nu)
+        term = term_of(1, upright(arithmetic.forward(lower, vector)) * math.sqrt(-n * value), kappa, fineness)
         if not term.codes.any():
             break
         found = [*found, term]

@@ -353,7 +353,7 @@ class Node:
         rule, arithmetic, total = self.rule, self.arithmetic, self.gather()
         n, S = total.n, total.information
         common, asked = self._thinned(total)
-        nu, thick = rule.fineness(self.n_features, self.matched), common.thick(n)
+        fineness, thick = rule.fineness(self.n_features, self.matched), common.thick(n)
         # 1. The change from n C + thick I to S + thick I, whitened by the former.
         lower, raised = common.whitener(n)
         residual = total.moments - common.thin * rule.ridge * common.theta
@@ -361,13 +361,13 @@ class Node:
         if raised or rule.kappa < 0.5:
             known = arithmetic.whitened(lower, arithmetic.thickened(common.information, n, thick))
             wanted = arithmetic.whitened(lower, S + thick * np.eye(self.n_features))
-            terms, spectrum = describe_change(arithmetic, known, wanted, rule.kappa, nu, rule.most)
+            terms, spectrum = describe_change(arithmetic, known, wanted, rule.kappa, fineness, rule.most)
             change = arithmetic.solved(lower, spectrum, residual)
         else:
-            terms, change = arithmetic.settled(lower, S, thick, rule.kappa, nu, rule.most, residual)
+            terms, change = arithmetic.settled(lower, S, thick, rule.kappa, fineness, rule.most, residual)
         ahead = rule.carried(rule.following(self.start, self.place.height), self.place.census)
         low = -common.thick(ahead) / (2 * ahead)
-        terms, lift, raised_to = lift_low(arithmetic, common.information, lower, terms, n, low, rule.kappa, nu)
+        terms, lift, raised_to = lift_low(arithmetic, common.information, lower, terms, n, low, rule.kappa, fineness)
         revised = common.revised(n, terms, lift, raised_to)
         # 2. The measured over the expected curvature of the last step; then the next step.
         trust = _trusted(self.trust, total.bend, common.energy * n)

@@ -13,7 +13,7 @@ from laconic.losses import LOSSES, Loss
 
 SWEEP_HEIGHT = 10  # of a deep tree: from here on the first wave is preceded by a sweep down
 SWEEP_LOOSENESS = 8.0  # of what a sweep says of a matrix, in tolerances: its vector makes up for that
-_COARSENESS = 4.0  # of steps in the first wave of a deep tree, for the same reason
+_COARSENESS = 2.0  # of steps in the first wave of a deep tree, for the same reason
 THINNEST = 2.0**-10  # of what is added to the diagonal, at the least
 _CLEAR, _WORTH = 2.5, 0.003  # from how many deviations, and which gain a sample, on that changes
 
@@ -43,6 +43,13 @@ class ArmNumbers(NamedTuple):
     forgetting: float = 0.98
     ridge: float = 0.1
     step: float = 0.5
+
+
+class Fineness(NamedTuple):
+    """How terms are rounded: by nu, and finer the larger they are, up to a size."""
+
+    nu: float
+    up_to: float = math.inf
 
 
 class Rule(NamedTuple):
@@ -99,10 +106,14 @@ class Rule(NamedTuple):
         """The shape of a model: (D,), or (K, D) for several outputs."""
         return (n_features,) if self.outputs == 1 else (self.outputs, n_features)
 
-    def fineness(self, n_features: int, matched: bool = False) -> float:
-        """nu, by default 1/sqrt(D); four times that where vectors make up for what is wrong in matrices."""
+    def fineness(self, n_features: int, matched: bool = False) -> Fineness:
+        """nu, by default 1/sqrt(D). Twice that, up to 1, where vectors make up for what is wrong in matrices.
+
+        1 is what everybody knows and the diagonal together, by which a term is whitened. Of an error e of a larger z
+        what counts is e itself: z e' + e z' is small beside z z' + I, however large z is.
+        """
         nu = n_features**-0.5 if self.nu is None else self.nu
-        return _COARSENESS * nu if matched else nu
+        return Fineness(_COARSENESS * nu, 1.0) if matched else Fineness(nu)
 
     def following(self, start: int, height: int) -> int:
         """When the wave after that of ``start`` starts: s + max(2h+1, ceil((growth-1) min(s, horizon)))."""

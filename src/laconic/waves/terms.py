@@ -13,7 +13,7 @@ import numpy as np
 from laconic._validate import Array
 from laconic.waves.codes import LARGEST
 from laconic.waves.message import Term, grid, on_grid
-from laconic.waves.rule import Numbers
+from laconic.waves.rule import Fineness, Numbers
 
 
 def quantized_each(vectors: Array, sizes: Numbers) -> tuple[int | Array, Array]:
@@ -33,9 +33,9 @@ def quantized(vector: Array, size: float) -> tuple[int, Array]:
     return step, codes.astype(np.int64)
 
 
-def term_of(sign: int, vector: Array, tolerance: float, nu: float) -> Term:
-    """The term of sign z z': its step is grid(nu tol / sqrt(max(z.z, tol)))."""
-    size = nu * tolerance / math.sqrt(max(float(vector @ vector), tolerance))
+def term_of(sign: int, vector: Array, tolerance: float, fineness: Fineness) -> Term:
+    """The term of sign z z': its step is grid(nu tol / sqrt(max(z.z, tol))), z.z counted up to a size."""
+    size = fineness.nu * tolerance / math.sqrt(max(min(float(vector @ vector), fineness.up_to), tolerance))
     return Term(sign, *quantized(vector, size))
 
 
@@ -53,7 +53,7 @@ class Spectrum:
 
 
 def describe(
-    spectrum: Spectrum, tolerance: float, nu: float, most: int, origin: float = 0.0, positive: bool = False
+    spectrum: Spectrum, tolerance: float, fineness: Fineness, most: int, origin: float = 0.0, positive: bool = False
 ) -> list[Term]:
     """Terms whose sum is a matrix less ``origin`` I, but for eigenvalues of magnitude at most ``tolerance``.
 
@@ -69,7 +69,7 @@ def describe(
         if not sizes[k] > tolerance:
             break
         vector = upright(spectrum.basis[:, k]) * math.sqrt(sizes[k])
-        term = term_of(1 if values[k] > 0 else -1, vector, tolerance, nu)
+        term = term_of(1 if values[k] > 0 else -1, vector, tolerance, fineness)
         if term.codes.any():
             terms.append(term)
     return terms
