@@ -116,8 +116,13 @@ class Waves(Unshared):
 
     @property
     def weights(self) -> Array:
-        """The model for anybody's data: w, or what all share where an agent has a prediction of its own."""
-        return self.waver.own.shared
+        """The model for anybody's data: w, or what all share where an agent has a prediction of its own.
+
+        What all share stands still without waves. So where none can come, since there is nobody else, or none comes,
+        it is w again, which learns every sample.
+        """
+        own, node = self.waver.own, self.node
+        return own.weights if node.forlorn or node.place.n_agents == 1 else own.shared
 
     def believed(self, index: int) -> Array:
         """What everybody is believed to know: theta."""
