@@ -326,3 +326,28 @@ def test_who_comes_to_stand_above_amid_a_wave_is_told_what_the_old_root_said():
     assert not waves.refused and waves.node.standing.waves == old.waves + 1
     assert waves._out["cid"][Standing] == waves.node.standing
     assert not waves.begun  # children of another tree have not heard of this wave yet
+
+
+@pytest.mark.parametrize("clock", ["lockstep", "slotted"])
+def test_two_of_one_name_do_not_answer_each_others_entries_for_ever(clock):
+    """Before their first round entries are made at once: each of the two would make a later one than the other."""
+    agents = make_team(LEARNER, FEATURES, ["ann-ben", "ben-cid", "ann-cid"], clock=clock, meet=False)
+    twin = lc.Agent("ann", ["ben", "cid"], FEATURES, LEARNER, n_agents=3, clock=clock)
+    ann = agents.pop("ann")
+
+    def pair(name, data):  # ben hears the one, and cid the other
+        return (ann if name == "ben" else twin).receive(data, name)
+
+    for one, other in ((ann, "cid"), (twin, "ben")):
+        one.disconnected(other)
+    said = 0
+    for _ in range(100):
+        letters = [(name, m.to, m.data) for name, agent in agents.items() for m in agent.outgoing()]
+        letters += [("ann", m.to, m.data) for one, to in ((ann, "ben"), (twin, "cid")) for m in one.outgoing() if m.to == to]
+        said += len(letters)
+        for sender, to, data in letters:
+            if to == "ann":
+                pair(sender, data)
+            else:
+                agents[to].receive(data, sender)
+    assert not letters and said < 200
