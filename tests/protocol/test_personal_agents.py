@@ -49,7 +49,7 @@ def test_both_engines_predict_the_same(features):
 
 @pytest.mark.parametrize("engine", ["compiled", "reference"])
 def test_who_is_left_alone_goes_on_learning_the_model_that_it_gives_away(engine, features):
-    """What all share stands still without waves; a model that was taken away months later would be as old as the last."""
+    """What all share stands still without waves: a model taken away months later would be as old as the last one."""
     agents = make_team(lc.Personal(), features, ["ann-ben"], clock="slotted", engine=engine)
     X, y = make_stream(100, 2)
     for t in range(40):
@@ -91,8 +91,8 @@ def test_waves_that_do_not_come_are_noticed_until_one_does(features):
         if node.forlorn:
             break
     assert not np.array_equal(child.weights, child.broadcast)
-    for t in range(t + 1, 130):
-        play(t, silent=False)
+    for later in range(t + 1, 130):
+        play(later, silent=False)
         if not node.forlorn:
             break
     assert np.array_equal(child.weights, child.broadcast)

@@ -343,7 +343,9 @@ def test_two_of_one_name_do_not_answer_each_others_entries_for_ever(clock):
     said = 0
     for _ in range(100):
         letters = [(name, m.to, m.data) for name, agent in agents.items() for m in agent.outgoing()]
-        letters += [("ann", m.to, m.data) for one, to in ((ann, "ben"), (twin, "cid")) for m in one.outgoing() if m.to == to]
+        letters += [
+            ("ann", m.to, m.data) for one, to in ((ann, "ben"), (twin, "cid")) for m in one.outgoing() if m.to == to
+        ]
         said += len(letters)
         for sender, to, data in letters:
             if to == "ann":
