@@ -117,6 +117,9 @@ class Bounded(Conversation):
     calls = offers = 99
     quiet = False
 
+    def awaits(self, end):
+        return False  # a courtesy that ends: a round may begin at any time
+
     def handle(self, end, event):
         before = end.stage
         for row in TABLE:

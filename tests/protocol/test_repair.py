@@ -433,3 +433,49 @@ def test_neighbours_partitioned_in_turn(first, features):
         play(agents, make_script(3, agents, seed=k))
         assert all(set(agent.edges.values()) == {"live"} for agent in agents.values())
         check_invariants(agents)
+
+
+def test_who_runs_alone_in_lockstep_waits_for_the_answer_to_its_offer(features):
+    """Rounds may be shorter than an answer takes: it would take back each offer, and stay alone for ever."""
+    agents = make_team(puppet(), features, ["ann-ben"], clock="lockstep")
+    ann, ben = agents.values()
+    for agent in agents.values():
+        speak(agent, agent.weights)
+    carry(agents)
+    ann.remove("ben")
+    ann.add("ben")
+    farewell, call = (message.data for message in ann.outgoing())
+    ben.receive(farewell, "ann")
+    assert ben.edges == {"ann": "gone"} and ben.ready
+    ben.receive(call, "ann")
+    assert ben.waiting == ("ann",)
+    for _ in range(3):  # but not for long: perhaps that was an old call
+        ben.remind()
+    assert ben.ready
+    for _ in range(8):
+        speak(ben, ben.weights)
+    ben.outgoing()
+    ann.remind()
+    deliver(agents, post(agents))
+    assert ben.waiting == ("ann",)  # and later again
+    carry(agents)
+    assert ben.edges == {"ann": "live"} and ann.edges == {"ben": "live"}
+
+
+def test_a_decision_on_an_offer_that_was_made_anew_is_answered(features):
+    """A call that overtakes a farewell is answered twice: the leader has decided on an offer that holds no more."""
+    agents = make_team(puppet(), features, ["ann-ben"], clock="lockstep")
+    ann, ben = agents.values()
+    for agent in agents.values():
+        speak(agent, agent.weights)
+    carry(agents)
+    ann.remove("ben")
+    ann.add("ben")
+    farewell, call = (message.data for message in ann.outgoing())
+    for data in (call, farewell, call):
+        ben.receive(data, "ann")
+    carry(agents)
+    ben.remind()
+    ann.remind()
+    carry(agents)
+    assert ben.edges == {"ann": "live"} and ann.edges == {"ben": "live"}

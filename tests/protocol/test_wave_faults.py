@@ -289,3 +289,67 @@ def test_a_parent_still_knows_what_a_child_builds_on_that_took_back_what_it_said
         assert said and said != link_digest(known)
     link = parent.links_before[child.place.agent]
     assert link is not None and link_digest(link) == link_digest(known)
+
+
+def test_a_wave_of_another_root_after_the_same_one_is_not_taken_for_the_last_one_again():
+    agents = make_team(LEARNER, FEATURES, ["ann-ben"])
+    play(agents, 20)
+    waves = waves_of(agents["ann"])
+    node, neighbours = waves.node, ["ben"]
+    again = Down(node.wave - 1, node.before, waves.clock, node.last_entry())
+    other = again._replace(entry=again.entry._replace(start=again.entry.start + 1))
+    said = []
+    for part in (again, other):
+        waves.inbox = {"ben": [part]}
+        waves.turn(neighbours, agents["ann"].round)
+        said.append(waves._out.get("ben", {}).get(Standing))
+    assert said == [None, node.standing]
+    node.log = []  # as of one that was told the whole
+    waves.inbox = {"ben": [Down(node.wave - 1, 0, waves.clock, again.entry)]}
+    node.before = 0
+    waves.turn(neighbours, agents["ann"].round)
+    assert not waves.refused and waves._out["ben"][Standing] == node.standing
+
+
+def test_who_comes_to_stand_above_amid_a_wave_is_told_what_the_old_root_said():
+    """An edge of the tree turns round while a message down runs towards it: it is passed on against its direction."""
+    agents = make_team(LEARNER, FEATURES, ["ann-ben", "ben-cid"])
+    play(agents, 12)
+    waves, cid = waves_of(agents["ben"]), waves_of(agents["cid"])
+    old, spot = waves.node.standing, cid.chart.spot
+    below = waves.chart.spot.place._replace(parent=cid.node.place.agent, children=(), depth=1)
+    waves.begun = {cid.node.place.agent}
+    waves.chart._spot = spot._replace(place=below, members={below.agent: frozenset({below.agent})}, digest=1)
+    said = Down(old.waves + 1, old.digest, waves.clock, Entry(waves.node.log[-1], waves.node.start))
+    waves.inbox = {"ann": [said]}
+    waves.turn(["ann", "cid"], agents["ben"].round)
+    assert not waves.refused and waves.node.standing.waves == old.waves + 1
+    assert waves._out["cid"][Standing] == waves.node.standing
+    assert not waves.begun  # children of another tree have not heard of this wave yet
+
+
+@pytest.mark.parametrize("clock", ["lockstep", "slotted"])
+def test_two_of_one_name_do_not_answer_each_others_entries_for_ever(clock):
+    """Before their first round entries are made at once: each of the two would make a later one than the other."""
+    agents = make_team(LEARNER, FEATURES, ["ann-ben", "ben-cid", "ann-cid"], clock=clock, meet=False)
+    twin = lc.Agent("ann", ["ben", "cid"], FEATURES, LEARNER, n_agents=3, clock=clock)
+    ann = agents.pop("ann")
+
+    def pair(name, data):  # ben hears the one, and cid the other
+        return (ann if name == "ben" else twin).receive(data, name)
+
+    for one, other in ((ann, "cid"), (twin, "ben")):
+        one.disconnected(other)
+    said = 0
+    for _ in range(100):
+        letters = [(name, m.to, m.data) for name, agent in agents.items() for m in agent.outgoing()]
+        letters += [
+            ("ann", m.to, m.data) for one, to in ((ann, "ben"), (twin, "cid")) for m in one.outgoing() if m.to == to
+        ]
+        said += len(letters)
+        for sender, to, data in letters:
+            if to == "ann":
+                pair(sender, data)
+            else:
+                agents[to].receive(data, sender)
+    assert not letters and said < 200

@@ -158,6 +158,30 @@ def test_a_bug_is_found_and_its_schedule_shrunk(monkeypatch, capsys):
     assert f"seed {seed} violates" in said and "do not cancel" in said and "the least of it" in said
 
 
+def test_what_lasts_for_ever_is_not_halved_for_ever():
+    schedule = replace(draw_schedule(3), faults=(Hostile(2.0, math.inf, "1", "huge"), Drop(1.0, 9.0, 0.3)))
+    tried = []
+    least = shrink(schedule, lambda s: tried.append(s) or any(isinstance(f, Hostile) for f in s.faults))
+    assert least.faults == schedule.faults[:1] and len(tried) < 10
+
+
+def test_crews_are_mixed_and_a_seed_that_has_none_is_what_it_was():
+    schedules = [draw_schedule(seed) for seed in range(300)]
+    thin = [s for s in schedules if s.thin]
+    assert 70 < len(thin) < 130 and all(set(s.thin) <= set(s.network.names) for s in thin)
+    assert {len(s.thin) == s.network.n_agents for s in thin} == {True, False}
+    assert {s.learner for s in thin} == set(FAULTY)
+    assert f"thin {' '.join(thin[0].thin)})" in str(thin[0])
+
+
+@pytest.mark.parametrize("learner", ["qc-odkla", "waverls", "personal"])
+def test_thin_agents_among_compiled_ones_end_as_exact(learner):
+    faults = Drop(1.0, 8.0, 0.3), Crash(3.0, 4.0, "1", disk=True), Partition(5.0, 7.0, frozenset({"0", "1"}))
+    schedule = replace(draw_schedule(11), learner=learner, clock="lockstep", checkpoint_every=1, faults=faults)
+    schedule = replace(schedule, sensors=False, thin=("0", "2"))
+    assert schedule.harmless and check(schedule) == []
+
+
 def test_what_an_agent_raises_is_told_of_its_schedule_and_the_others_run(monkeypatch, capsys):
     def broken(self, *_):
         raise ZeroDivisionError("by nothing")

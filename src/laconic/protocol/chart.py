@@ -78,6 +78,11 @@ class Chart:
         self._later = None
         return self._put(Record(self.name, (last + 1) % _NUMBERS, term, heard))
 
+    @property
+    def contested(self) -> bool:
+        """Whether somebody has an entry of this agent that it has not made: the next one will be later than that."""
+        return self._later is not None
+
     def merge(self, records: Iterable[Record]) -> list[Record]:
         """Take over what is later than what is known: the entries that have changed."""
         changed = []

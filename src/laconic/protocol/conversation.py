@@ -11,12 +11,13 @@ from __future__ import annotations
 from typing import Any
 
 from laconic.protocol import messages as m
-from laconic.protocol.handshake import Handshake
+from laconic.protocol.handshake import REMINDERS, Handshake
 from laconic.protocol.messages import Farewell, Kind, Request, Statement
-from laconic.protocol.session import LAGGING, LIVE, OPENING, Session
+from laconic.protocol.session import GONE, LAGGING, LIVE, OPENING, Session
 from laconic.protocol.table import Connected, Disconnected
 
 LATER = 0.95  # of how late messages were, what is expected of the next, each round that none is later
+_AGAIN = 8  # rounds after which a decision in vain may be waited for a reminder longer
 
 
 class Conversation(Handshake):
@@ -45,8 +46,15 @@ class Conversation(Handshake):
         return [
             e
             for e in self.ends.values()
-            if e.stage is OPENING or e.pend is not None or (e.stage is LIVE and e.heard < e.spoken)
+            if e.stage is OPENING or e.pend is not None or (e.stage is LIVE and e.heard < e.spoken) or self.awaits(e)
         ]
+
+    def awaits(self, end: Session) -> bool:
+        """Whether a neighbour that was gone has called, and its decision is waited for, for a few reminders.
+
+        A round takes an offer back. Who runs alone, faster than an answer comes, would take back every one.
+        """
+        return end.stage is GONE and end.out is not None and end.waited < REMINDERS
 
     def finish(self) -> None:
         """End the round: the share of every edge that has spoken in it grows, and the dual with it."""
@@ -97,6 +105,7 @@ class Conversation(Handshake):
                 dropped |= end.counted
                 end.counted = False
             end.void(always=self.lockstep)
+            end.waited -= end.waited > 0 and self.round % _AGAIN == 0
         if dropped:
             self.settle()
         self.look_after()
@@ -265,6 +274,7 @@ class Conversation(Handshake):
         self.moment += 1
         self.credit += self.allowance  # time has passed
         for end in list(self.ends.values()):
+            end.waited += self.awaits(end)
             if self.insists(end):
                 continue
             if end.stage is OPENING:

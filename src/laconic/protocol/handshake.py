@@ -213,7 +213,7 @@ class Handshake(Ends):
         if end.stage is LIVE and end.origin == _origin(decide):
             if self.afford(end, 1):
                 self.send(end, Confirm(end.tag))
-        elif decide.echo == (self.inc, self.ctr) or (decide.echo[0] == self.inc and end.stage is LIVE):
+        elif decide.echo[0] == self.inc:
             self.seek(end)
 
     def install_and_confirm(self, end: Session, decide: Decide) -> None:
@@ -260,7 +260,7 @@ class Handshake(Ends):
         end.tag, end.g, end.origin = self.tag_of(offer, decide), decide.g, _origin(decide)
         end.out = end.pend = None
         end.held = []
-        end.intact, end.hurried = True, False
+        end.intact, end.hurried, end.waited = True, False, 0
         if decide.goes_on:
             end.log = tuple(statement._replace(tag=end.tag) for statement in end.log)
             return

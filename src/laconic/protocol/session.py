@@ -184,6 +184,7 @@ class Session:
     spent_at: int = 0
     spent: int = 0  # tokens that it has spent on answers, less those that have come back until then
     reminded: int = 0  # reminders since it was last decided
+    waited: int = 0  # reminders for which lockstep has waited for a decision though the other was gone
     number: int = 0  # what stands for the other's name in bytes
     imposed: bool = False  # whether its share was set by the other, to far more than was known here
 

@@ -25,6 +25,7 @@ from laconic.protocol.wire import Wire
 
 _ECHOES = 3  # on slots: rounds for which something is said after a wave's message, so that its loss is noticed
 _DAMPED = 10.0  # of a root's trust, beyond which somebody should look
+_ANSWERS = 4  # entries before the first round, between two reminders, that answer another of the same name
 STRIKES = 3  # messages that cannot be after which a neighbour is quarantined
 
 
@@ -40,6 +41,7 @@ class WaveDialogue(Dialogue):
         self._theirs: dict[str, int] = {}  # digests of the neighbours' charts, as far as they said
         self._echoes: dict[str, int] = {}
         self._strikes: dict[str, int] = {}
+        self._answers = 0
         self._damped = False
 
     # ----------------------------------------------------------------------------------------------------------------
@@ -142,8 +144,13 @@ class WaveDialogue(Dialogue):
             self._hear_survey(end, event)
         else:
             super().handle(end, event)
-        if not self.round:
+        if not self.round and self._may_answer():
             self._enter()
+
+    def _may_answer(self) -> bool:
+        """Whether to write of oneself at once: of two processes of one name each would answer the other for ever."""
+        self._answers += self.waves.chart.contested
+        return not self.waves.chart.contested or self._answers <= _ANSWERS
 
     def _hear_survey(self, end: Session, survey: Survey) -> None:
         chart = self.waves.chart
@@ -165,6 +172,7 @@ class WaveDialogue(Dialogue):
     def remind(self) -> None:
         """Ask again wherever something is open."""
         super().remind()
+        self._answers = 0
         self._enter()
         self._compare_charts()
 

@@ -116,8 +116,13 @@ class Waves(Unshared):
 
     @property
     def weights(self) -> Array:
-        """The model for anybody's data: w, or what all share where an agent has a prediction of its own."""
-        return self.waver.own.shared
+        """The model for anybody's data: w, or what all share where an agent has a prediction of its own.
+
+        What all share stands still without waves. So where none can come, since there is nobody else, or none comes,
+        it is w again, which learns every sample.
+        """
+        own, node = self.waver.own, self.node
+        return own.weights if node.forlorn or node.place.n_agents == 1 else own.shared
 
     def believed(self, index: int) -> Array:
         """What everybody is believed to know: theta."""
@@ -172,7 +177,7 @@ class Waves(Unshared):
         if before is not None and spot.digest == before.digest:
             return
         self.node.move(spot.place, spot.members, spot.below)
-        self._spot = spot
+        self._spot, self.begun = spot, set()
         known = set() if before is None else {before.place.parent, *before.place.children}
         for number in (spot.place.parent, *spot.place.children):
             if number not in known and self.node.wave > 1:
@@ -297,8 +302,11 @@ class Waves(Unshared):
                 self._check_time(missed.clock, entry.start)
             node.follow(missed.entries, self.waver.largest)
             self._learned(missed.clock)
-        elif missed.standing.waves + len(missed.entries) != node.wave - 1 or missed.standing.digest != node.before:
-            self._say(identity(name), node.standing)  # otherwise it is the last wave again
+            if identity(name) != node.place.parent:  # who has come to stand above meanwhile is told by nobody else
+                self._say(node.place.parent, node.standing)
+        elif not node.log or missed.standing.digest != node.before or missed.entries != (node.last_entry(),):
+            # Otherwise it is the last wave again. Another message after the same one is another root's.
+            self._say(identity(name), node.standing)
 
     def _compare(self, name: str, theirs: Standing) -> None:
         """Of two that know different things the one who knows less is told; who knows less says so."""

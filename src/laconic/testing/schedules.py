@@ -73,7 +73,10 @@ RARE: dict[str, Learner] = {  # in wide schedules
 @final
 @dataclass(frozen=True)
 class Schedule:
-    """A network, what runs on it, and what befalls it. ``seed`` also decides every chance on the way."""
+    """A network, what runs on it, and what befalls it. ``seed`` also decides every chance on the way.
+
+    ``thin`` are those who compute by NumPy alone; the others by compiled kernels, where there are.
+    """
 
     seed: int
     network: Network
@@ -83,13 +86,15 @@ class Schedule:
     faults: tuple[Fault, ...]
     sensors: bool = False
     dtype: str = "float64"
+    thin: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         edges = " ".join(f"{i}-{j}" for i, j in self.network.edges)
         faults = "".join(f"\n    {_describe(fault)}" for fault in self.faults) or "\n    (no faults)"
         samples = "sensors" if self.sensors or self.clock == "slotted" else "files"
         about = f"{self.learner}, {self.dtype}, {self.clock}, {samples}, checkpoint every {self.checkpoint_every}"
-        return f"seed {self.seed}: {self.network.n_agents} agents ({edges}), {about}{faults}"
+        thin = f", thin {' '.join(self.thin)}" if self.thin else ""
+        return f"seed {self.seed}: {self.network.n_agents} agents ({edges}{thin}), {about}{faults}"
 
     @property
     def harmless(self) -> bool:
@@ -341,4 +346,13 @@ def draw_schedule(seed: int, kinds: Iterable[str] = (), learner: str | None = No
         name, dtype = str(rare.choice([drawn_learner, *RARE])), str(rare.choice(["float64", "float32"]))
         every = int(rare.choice([schedule.checkpoint_every, 100]))
         schedule = replace(schedule, learner=name, dtype=dtype, checkpoint_every=every)
-    return replace(schedule, sensors=not schedule.harmless and draw.chance(0.5))
+    schedule = replace(schedule, sensors=not schedule.harmless and draw.chance(0.5))
+    return replace(schedule, thin=_draw_thin(network, np.random.default_rng((seed, 4))))
+
+
+def _draw_thin(network: Network, random: np.random.Generator) -> tuple[str, ...]:
+    """In every third schedule some agents, or all, have nothing but NumPy; drawn apart, as other pieces are."""
+    if random.random() > 1 / 3:
+        return ()
+    size = int(random.integers(1, network.n_agents + 1))
+    return tuple(sorted(str(name) for name in random.choice(network.names, size=size, replace=False)))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, final
 
 import numpy as np
@@ -155,6 +155,8 @@ class VirtualNetwork:
         agent i learns from ``X[t-1, i]``, whenever that round comes, as from a file.
     dtype : "float64" or "float32"
         Of the agents.
+    thin : collection of str
+        The hosts whose agents compute by NumPy alone, as on a device that has nothing else.
 
     Attributes
     ----------
@@ -197,6 +199,7 @@ class VirtualNetwork:
         heartbeat: int = 10,
         sensors: bool | None = None,
         dtype: str = "float64",
+        thin: Collection[str] = (),
     ) -> None:
         self.X, self.y, self.target = X, y, 0
         self.slotted = clock == "slotted"
@@ -218,7 +221,8 @@ class VirtualNetwork:
         def boot(host: Host) -> Program:
             others = [other for other in host.neighbours if other not in host.unlisted]
             inc = int.from_bytes(random.bytes(8), "little")
-            agent = Agent(host.name, others, features, learner, incarnation=inc, **options)
+            engine = "reference" if host.name in thin else "auto"
+            agent = Agent(host.name, others, features, learner, incarnation=inc, engine=engine, **options)
             disk = self._disks[host]
             known = disk.read()
             if known is not None:

@@ -91,6 +91,8 @@ class RovingNode(Node):
         The largest s |phi|^2 that a sample can have; infinite if nobody knows.
     left_out : list of int
         Of the root: the children whose sums would have led to where no model can be.
+    forlorn : bool
+        A wave should have come long ago, and none has come since.
     """
 
     def __init__(self, rule: Rule, agent: int, own: Own, common: Common, lockstep: bool) -> None:
@@ -99,7 +101,7 @@ class RovingNode(Node):
         self.below = 0
         self.members: Mapping[int, frozenset[int]] = {}
         self.n = self.marked = self.counted = 0.0
-        self.begun = self.spoke = False
+        self.begun = self.spoke = self.forlorn = False
         self.yardstick, self.weight, self.left_out = 0.0, math.inf, list[int]()
         self._waited = self._late = 0
         self.trail: list[tuple[int, int]] = []  # of each entry of the log: the start after it, and the digest
@@ -182,7 +184,7 @@ class RovingNode(Node):
         """Whether the wave should have come down long ago; then that is counted from now on again."""
         if self._late <= (WAIT + 2) * (self.place.height + _MARGIN):
             return False
-        self._late = 0
+        self._late, self.forlorn = 0, True
         return True
 
     def base(self) -> int:
@@ -335,7 +337,7 @@ class RovingNode(Node):
         """The wave is over, and the next one starts at ``start``."""
         self.counted = self.marked
         self.marked, self.start = 0.0, start
-        self.begun = self.spoke = False
+        self.begun = self.spoke = self.forlorn = False
         self._waited = self._late = 0
         self.trail = [*self.trail, (start, self.standing.digest)][-LOGGED:]
         del self.log[:-LOGGED]
@@ -401,7 +403,7 @@ class RovingNode(Node):
         self.log, self.trail = [], []
         self.before = 0
         self.marked = self.counted = 0.0
-        self.begun = self.spoke = False
+        self.begun = self.spoke = self.forlorn = False
         self._waited = self._late = 0
         self._adopt(whole.n)
 
