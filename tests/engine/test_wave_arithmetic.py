@@ -37,8 +37,8 @@ def settle_by(few, matrix, row, rows):
     diagonal, beside, lengths = np.empty(n), np.empty(n), np.empty(n)
     reduce_matrix(matrix, n, diagonal, beside, lengths, np.empty((1, n)))
     if few:
-        return settle_few(matrix, lengths, diagonal, beside, 1.0, Fineness(0.1), 40, rows, row)
-    return settle_all(matrix, lengths, diagonal, beside, 1.0, Fineness(0.1), 40, rows, row)
+        return settle_few(matrix, lengths, diagonal, beside, 1.0, (0.1, np.inf), 40, rows, row)
+    return settle_all(matrix, lengths, diagonal, beside, 1.0, (0.1, np.inf), 40, rows, row)
 
 
 @pytest.mark.parametrize("n", [1, 3, 8, 22, 41])

@@ -367,7 +367,7 @@ def terms_of(matrix, lengths, values, turns, places, n_turns, origin, tolerance,
 def coded_terms(matrix, lengths, sizes, order, columns, tolerance, fineness, rows):
     """Eigenvectors of T, columns in an order, and their eigenvalues as rows; returns how many do not round to nothing.
 
-    The columns are used up.
+    The columns are used up. ``fineness`` is that of the rule as a plain pair, nu and the size up to which it goes.
     """
     n_features, found = columns.shape[0], 0
     reflect_columns(matrix, lengths, n_features, columns)
@@ -376,7 +376,7 @@ def coded_terms(matrix, lengths, sizes, order, columns, tolerance, fineness, row
         for i in range(n_features):
             total += columns[i, column]
         scale = math.sqrt(abs(x)) if total >= 0.0 else -math.sqrt(abs(x))
-        step = grid(fineness.nu * tolerance / math.sqrt(max(min(abs(x), fineness.up_to), tolerance)))
+        step = grid(fineness[0] * tolerance / math.sqrt(max(min(abs(x), fineness[1]), tolerance)))
         width, some = on_grid(step), False
         for i in range(n_features):
             code = rounded(scale * columns[i, column] / width)
