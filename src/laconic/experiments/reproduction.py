@@ -33,7 +33,7 @@ HETEROGENEOUS = ("sorted-by-target", "sorted-by-feature:0")
 _QUICK_ROWS, _QUICK_SEEDS = 6_000, 2
 _RANGES = (0.002, 0.02, 0.2, 2.0)  # of a quantizer that saturates, and of one that does not
 
-Tick = Callable[[str], object]
+Tick = Callable[..., object]  # what is going on, and how many steps of the whole it is: one if not told
 
 
 def reproduce(
@@ -110,7 +110,8 @@ def reproduce(
 
 def _one_set(pieces: Pieces, plan: Scope, setting: Setting, results: dict[str, Any], tick: Tick) -> None:
     folder = pieces.folder
-    tunings = tuned(pieces, plan, setting, tick)
+    tunings = tuned(pieces, plan, setting, lambda what: tick(what, 0))
+    tick(f"{setting.title}: tuned", len(plan.seeds))  # at once: how often grids are extended nobody knows before
     rows = run_set(pieces, plan, setting, tunings, "shuffled", tick)
     for partition in HETEROGENEOUS:
         rows += run_set(pieces, plan, setting, tunings, partition, tick)
@@ -266,15 +267,15 @@ def _about(plan: Scope, quick: bool) -> dict[str, Any]:
 @contextmanager
 def _bar(show: bool, total: int) -> Iterator[Tick]:
     if not show:
-        yield lambda what: None
+        yield lambda what, steps=1: None
         return
     from tqdm import tqdm
 
     form = "{desc} {percentage:3.0f}%|{bar}| {elapsed}, {remaining} left"
     with tqdm(total=total, bar_format=form) as bar:
 
-        def tick(what: str) -> None:
+        def tick(what: str, steps: int = 1) -> None:
             bar.set_description_str(f"{what[:46]:<46}")
-            bar.update(min(1, bar.total - bar.n))
+            bar.update(steps)
 
         yield tick
