@@ -11,7 +11,7 @@ DEMO = """
 from laconic.demo import show
 from laconic.engine.compiling import when_compiling
 with when_compiling(lambda: print("compiling")):
-    show(n_rounds=120)
+    show()
 """
 
 

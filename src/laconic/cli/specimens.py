@@ -46,22 +46,28 @@ def _waves(learner: Learner, dtype: str) -> None:
         _learn(learner, dtype, collective, n_rounds=160)
 
 
-def _agents(learner: Learner, dtype: str) -> None:
+def _agents(learner: Learner, dtype: str, features: RandomFeatures | None = None) -> None:
     """Two agents that talk, as they do on devices."""
     from laconic.protocol import Agent
 
-    features = RandomFeatures.gaussian(2, 4)
+    features = features or RandomFeatures.gaussian(2, 4)
     agents = {
         name: Agent(name, [other], features, learner, n_agents=2, clock="slotted", dtype=dtype)
         for name, other in (("ann", "ben"), ("ben", "ann"))
     }
     for k in range(4):
         for agent in agents.values():
+            agent.predict(np.array([0.1, 0.2]))
             agent.learn(np.array([0.1, 0.2]) * k, 0.5)
         for _ in range(3):
             for name, agent in agents.items():
                 for message in agent.outgoing():
                     agents[message.to].receive(message.data, name)
+
+
+def _automatic() -> RandomFeatures:
+    """Features with all their parts."""
+    return RandomFeatures.automatic(np.random.default_rng(0).uniform(size=(20, 2)), n_frequencies=4)
 
 
 def _parts(dtype: str) -> None:
@@ -93,6 +99,7 @@ SPECIMENS: dict[str, tuple[Specimen, ...]] = {
         Specimen("experts", lambda dtype: _learn(Experts(), dtype)),
         Specimen("experts, everybody scored", lambda dtype: _learn(Experts(), dtype, collective=True)),
         Specimen("agents", lambda dtype: _agents(QCODKLA(), dtype)),
+        Specimen("agents that say all they know", lambda dtype: _agents(ODKLA(), dtype, _automatic())),
         Specimen("agents of experts", lambda dtype: _agents(Experts(), dtype)),
         Specimen("agents that trust nobody much", lambda dtype: _agents(ODKLA(robust="clip"), dtype)),
         Specimen("agents that mix with who spoke", lambda dtype: _agents(RFFDOKL(**_SPOKEN), dtype)),
@@ -100,6 +107,7 @@ SPECIMENS: dict[str, tuple[Specimen, ...]] = {
     ),
     "waves": (
         Specimen("waves", lambda dtype: _waves(WaveRLS(), dtype), shown=True),
+        Specimen("agents of waves", lambda dtype: _agents(WaveRLS(), dtype), shown=True),
         Specimen("least squares", _least_squares, shown=True),
         Specimen("personal waves", lambda dtype: _waves(Personal(), dtype), shown=True),
     ),
