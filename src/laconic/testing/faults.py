@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,6 +43,7 @@ __all__ = ["KINDS", "LEARNERS", "PIECES", "RARE", "Schedule", "check", "draw_sch
 
 AFTERWARDS = 60, 180  # rounds from healing on; and until the error must have settled
 _LIMIT = 1000.0  # virtual seconds after which an agent counts as stuck
+_TALKING = 30.0  # virtual seconds for which agents that have nothing to learn may go on talking because of a lie
 _TOLERANCE, _WITH_WAVES, _AMONG_HOSTILE = 0.05, 0.02, 0.1
 
 
@@ -86,7 +87,7 @@ def _violations(schedule: Schedule) -> list[str]:
         # In lockstep who is behind jumps to where the others are, and has not learned meanwhile.
         while (learned := min(virtual.learned[name] - healed[name] for name in virtual.honest)) < afterwards:
             target = max(virtual.reached(name) for name in virtual.honest) + afterwards - learned
-            virtual.run(target, limit=_LIMIT)
+            _come_to_rest(virtual, target, liars.values())
             if not virtual.settled(target):
                 return [_stuck(virtual, target)]
         for host in virtual.honest.values():
@@ -104,6 +105,21 @@ def _violations(schedule: Schedule) -> list[str]:
             t, i = np.argwhere(differs)[0][:2]
             violations.append(f"lockstep differs from the simulator, first in round {t + 1} of agent {i}.")
     return violations
+
+
+def _come_to_rest(virtual: VirtualNetwork, target: int, liars: Collection[Liar]) -> None:
+    """Run until round ``target`` is over, and nothing is under way.
+
+    An idle network may talk for ever about who hears whom: what one agent writes of another is put right by that one,
+    which the liar has to pass on, with another lie. So who has lied to agents at rest for long falls silent.
+    """
+    virtual.run(target, limit=_LIMIT, talking=_TALKING if liars else math.inf)
+    if liars and virtual.resting and not virtual.settled(target):
+        for liar in liars:
+            liar.silent = True
+        virtual.run(target, limit=_LIMIT)
+        for liar in liars:
+            liar.silent = False
 
 
 def _near(learner: Learner, schedule: Schedule) -> float:

@@ -53,10 +53,15 @@ class Liar:
     way : str
         One of ``WAYS``.
     seed : int
+
+    Attributes
+    ----------
+    silent : bool
+        Whether it says what its agent says, and nothing else.
     """
 
     def __init__(self, way: str, seed: int) -> None:
-        self.way = way
+        self.way, self.silent = way, False
         self._dice = random.Random(seed)
         self._spoiler = Spoiler(seed)
         self._said: list[bytes] = []
@@ -66,6 +71,8 @@ class Liar:
         dialogue, draw = agent._dialogue, self._dice.random
         end = dialogue.ends.get(to)
         self._said = [*self._said, data][-100:]
+        if self.silent:
+            return [data]
         lies = list(self._lies(dialogue, end, data)) if end is not None and draw() < _OFTEN else []
         said = [] if lies and draw() < _INSTEAD / _OFTEN else [data]
         return [*said, *lies] if draw() < 0.5 else [*lies, *said]

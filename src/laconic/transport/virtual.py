@@ -252,11 +252,12 @@ class VirtualNetwork:
         host.unlisted = set(first.unlisted)
         return host
 
-    def run(self, target: int, until: float = float("inf"), limit: float = 1e4) -> None:
+    def run(self, target: int, until: float = math.inf, limit: float = 1e4, talking: float = math.inf) -> None:
         """Let time pass until all agents have finished round ``target`` and all messages have come; or ``until``.
 
         On slots, where rounds are everybody's own, until all have taken ``target`` samples.
-        ``limit`` is the virtual time after which an agent that has not got there counts as stuck.
+        ``limit`` is the virtual time after which an agent that has not got there counts as stuck, ``talking`` for how
+        long agents that have got there may go on talking.
         """
         self.target = target
         if not self._started:
@@ -265,8 +266,18 @@ class VirtualNetwork:
         for host in self.hosts.values():
             if host.alive:
                 host.wake()  # there may be more to learn from
-        patient = until == math.inf
-        self.wires.timeline.run(min(until, limit), lambda: patient and self.settled(target))
+        if until < math.inf:
+            self.wires.timeline.run(min(until, limit))
+            return
+        rested = math.inf
+
+        def done() -> bool:
+            nonlocal rested
+            if talking < math.inf and rested == math.inf and self.resting:
+                rested = self.now
+            return self.settled(target) or self.now > rested + talking
+
+        self.wires.timeline.run(limit, done)
 
     def settled(self, target: int) -> bool:
         """Whether all have finished round ``target``, and nothing is under way; who is hostile is left out."""
