@@ -33,7 +33,7 @@ from laconic.transport.zenoh_settings import (
     endpoints_to_connect,
     session_settings,
 )
-from laconic.transport.zenoh_sockets import Caretaker
+from laconic.transport.zenoh_sockets import Caretaker, hang_up
 
 __all__ = ["Security", "ZenohLink", "load_zenoh"]
 
@@ -144,6 +144,7 @@ class ZenohLink:
         # since zenoh takes it with a lock of its own held.
         self._lock = threading.Lock()
         self._closed = False
+        self._port = None if listen is None else int(listen.rpartition(":")[2])
         self._declared: list[Any] = []
         self._others: dict[str, Any] = {}  # publishers of what neither all neighbours nor one of them is told
         self.session = _open(self._zenoh, session_settings(listen, connect, lease, tls, access), listen)
@@ -284,6 +285,8 @@ class ZenohLink:
                 thing.undeclare()
         with contextlib.suppress(self._error):
             self.session.close()
+        if self._port is not None:
+            hang_up(self._port)  # on whoever was connecting: see ``zenoh_sockets``
         self._caretaker.close()
         _OPEN.discard(self)
 

@@ -1,8 +1,12 @@
-"""Settings of zenoh's sockets that zenoh has no settings for.
+"""What zenoh leaves undone with its sockets.
 
 When zenoh closes a connection, it has the system wait until the other side has got all that was sent, for up to 10
 seconds; and over TLS it first waits without end until all can be sent. Where the other side is cut off, neither comes.
 Until then zenoh does not tell that a neighbour is gone, and its receiving thread may hear nobody else.
+
+And when zenoh closes a session, it leaves open what it was just accepting: a neighbour that connects at that moment
+gets a connection to a session that is no more. On it come signs of life, but no word, and the neighbour never tries
+again.
 """
 
 from __future__ import annotations
@@ -12,10 +16,12 @@ import ctypes
 import os
 import socket
 import threading
+from collections.abc import Iterator
 from typing import final
 
 _ZENOH = (1, 10)  # zenoh has the system wait for 10 seconds when it closes a connection
 _USER_TIMEOUT = getattr(socket, "TCP_USER_TIMEOUT", None)  # of Linux
+_NETWORKS, _ANYWHERE = (socket.AF_INET, socket.AF_INET6), ("0.0.0.0", "::")
 _Pair = ctypes.c_int * 2
 
 
@@ -27,17 +33,47 @@ def give_up_after(seconds: float) -> None:
     """
     with contextlib.suppress(OSError, AttributeError):
         library = ctypes.CDLL(None)
-        folder = "/proc/self/fd" if os.path.isdir("/proc/self/fd") else "/dev/fd"  # noqa: PTH112
-        for entry in os.listdir(folder):  # noqa: PTH208
-            linger, size = (int(entry), socket.SOL_SOCKET, socket.SO_LINGER), ctypes.c_uint(ctypes.sizeof(_Pair))
+        for number in _files():
+            linger, size = (number, socket.SOL_SOCKET, socket.SO_LINGER), ctypes.c_uint(ctypes.sizeof(_Pair))
             value = _Pair()
             # What is no socket, or not open any more, answers with an error.
             if library.getsockopt(*linger, value, ctypes.byref(size)) == 0 and tuple(value) == _ZENOH:
                 library.setsockopt(*linger, _Pair(0, 0), size)
                 if _USER_TIMEOUT is not None:
                     limit = ctypes.c_int(max(1, round(1000 * seconds)))
-                    after = (int(entry), socket.IPPROTO_TCP, _USER_TIMEOUT)
+                    after = (number, socket.IPPROTO_TCP, _USER_TIMEOUT)
                     library.setsockopt(*after, ctypes.byref(limit), ctypes.sizeof(limit))
+
+
+def hang_up(port: int) -> None:
+    """Cut the connections that this process accepted on a port, if it does not listen there any more.
+
+    Others may listen on the same port of another address: their connections stay.
+    """
+    with contextlib.suppress(OSError):
+        listening = {host for _, host, listens in _bound(port) if listens}
+        for one, host, _ in _bound(port):
+            if listening.isdisjoint((host, *_ANYWHERE)):
+                with contextlib.suppress(OSError):  # it is over already
+                    one.shutdown(socket.SHUT_RDWR)
+
+
+def _bound(port: int) -> Iterator[tuple[socket.socket, str, bool]]:
+    """Sockets of this process with a port of their own, their addresses, and whether they listen."""
+    for number in _files():
+        with contextlib.suppress(OSError):  # what is no socket, or not open any more
+            one = socket.socket(fileno=number)
+            try:
+                if one.family in _NETWORKS and one.type == socket.SOCK_STREAM and one.getsockname()[1] == port:
+                    yield one, one.getsockname()[0], bool(one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
+            finally:
+                one.detach()  # it is not this one's to close
+
+
+def _files() -> list[int]:
+    """Numbers of the open files of this process, where the system lists them."""
+    folder = "/proc/self/fd" if os.path.isdir("/proc/self/fd") else "/dev/fd"  # noqa: PTH112
+    return [int(entry) for entry in os.listdir(folder)]  # noqa: PTH208
 
 
 @final
