@@ -112,6 +112,26 @@ def test_on_slots_a_wave_waits_so_many_slots_for_a_silent_child_and_goes_on_with
     assert waves_of(agents["ann"]).node.wave >= wave
 
 
+def test_what_a_child_has_said_anew_is_not_replaced_by_what_it_took_back():
+    agents = make_team(LEARNER, FEATURES, ["ann-ben", "ben-cid"])
+    play(agents, 12)
+    root, child = waves_of(agents["ben"]), waves_of(agents["cid"])
+    assert root.node.place.parent is None and root.node.standing == child.node.standing
+
+    def say():
+        child.node.marked = child.node.own.count
+        base, message = child.node.base(), child.node._up()
+        return Up(child.node.wave, child.node.standing.digest, root.tree, base, message.data)
+
+    taken_back = say()
+    child.node.unsay()
+    child.take(np.full(2, 0.5))
+    child.learn(0.1)
+    root.early["cid"], root.inbox["cid"] = taken_back, [say()]
+    root.turn(["ann", "cid"], 13)
+    assert root.node.links[child.node.place.agent].n == child.node.own.count and not root.early
+
+
 def test_a_tree_that_only_a_parent_stood_in_leaves_no_child_with_an_account_of_its_own():
     """It has forgotten what it knew of the subtree, and says so: otherwise the next wave would come to a halt there."""
     agents = make_team(LEARNER, FEATURES, ["ann-ben", "ben-cid"], clock="lockstep")

@@ -142,6 +142,8 @@ class Waves(Unshared):
         self._met = set()
         for name in sorted(self.inbox, key=by_name):
             for part in self.inbox[name]:
+                if isinstance(part, Up):
+                    self.early.pop(name, None)  # it was taken back
                 self._hear(name, part)
         self.inbox = {}
         for name in sorted(self.early, key=by_name):

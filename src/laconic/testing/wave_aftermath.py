@@ -81,9 +81,14 @@ def _look_at_what_all_know(nodes: Mapping[str, RovingNode]) -> Iterator[str]:
 
 
 def _look_at_counts(nodes: Mapping[str, RovingNode]) -> Iterator[str]:
-    """The samples behind what all know are those that the agents have put into the last wave, each once."""
+    """The samples behind what all know are those that the agents have put into the last wave, each once.
+
+    Who said nothing in it counts with what it put into an earlier one, and may have forgotten how many these were.
+    """
     if len({node.standing for node in nodes.values()}) > 1 or len(nodes) < 2:
         return  # a wave is on its way
+    if not all(node.counted for node in nodes.values()):
+        return
     (n, *_), counted = {node.n for node in nodes.values()}, sum(node.counted for node in nodes.values())
     if len(nodes) == next(iter(nodes.values())).place.n_agents and n != float(np.float32(counted)):
         yield f"the last wave counted {n:g} samples, and the agents have put {counted:g} into it."
