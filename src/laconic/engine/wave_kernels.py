@@ -275,25 +275,37 @@ def solve_back(lower, step, codes, solution):
             solution[i] -= lower[j, i] * solution[j]
 
 
+@ladder
+def unsigned(k):
+    """An integer as one that is not negative."""
+    return 2 * k - 1 if k > 0 else -2 * k
+
+
 @jit
 def length_in(codes, order, most):
-    """Bits of a vector of integers in an order, without the order itself; more than ``most``, where it is longer."""
-    length = order * len(codes)
+    """Bits of a vector of integers in an order, without the order itself; more than ``most``, where it is longer.
+
+    As if what is rare took no longer than the shortest of it, it is found for several numbers at a time.
+    """
+    length = (order + 1) * len(codes)
     for k in codes:
-        high = (2 * k - 1 if k > 0 else -2 * k) >> order
-        length += high + 1 if high < STEEP else STEEP + 2 * digits_of(high - STEEP + 1) - 1
-        if length > most:
-            break
+        length += min(unsigned(k) >> order, STEEP)
+    if length > most:
+        return length
+    for k in codes:
+        high = unsigned(k) >> order
+        if high > STEEP:
+            length += 2 * digits_of(high - STEEP + 1) - 2
     return length
 
 
 @jit
 def cheapest_order(codes):
     """The order whose code is shortest, the smallest of several."""
-    total = 0.0
+    total = 0
     for k in codes:
-        total += abs(k)
-    guess = min(ORDERS - 1, digits_of(np.int64(total / len(codes))))
+        total += unsigned(k)
+    guess = min(ORDERS - 1, digits_of(total // (2 * len(codes))))
     order, best = guess, length_in(codes, guess, 1 << 62)
     for p in range(ORDERS):
         if p != guess:
@@ -322,7 +334,7 @@ def write_vector(codes, data, at, kept, held):
     order = cheapest_order(codes)
     at, kept, held = put(order, 4, data, at, kept, held)
     for k in codes:
-        u = 2 * k - 1 if k > 0 else -2 * k
+        u = unsigned(k)
         high, low = u >> order, u & (1 << order) - 1
         if high < STEEP:
             at, kept, held = put(1 << order | low, high + 1 + order, data, at, kept, held)
