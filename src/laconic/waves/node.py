@@ -16,7 +16,7 @@ from laconic.waves.common import Common, Following
 from laconic.waves.describing import describe_change, lift_low
 from laconic.waves.message import SWEEP, Said, Term, briefly, numbered, wave_of
 from laconic.waves.own import Own, Probe, Report, dots
-from laconic.waves.rule import SWEEP_HEIGHT, SWEEP_LOOSENESS, Numbers, Rule, at_least
+from laconic.waves.rule import SWEEP_HEIGHT, SWEEP_LOOSENESS, Numbers, Rule, at_least, at_most
 from laconic.waves.terms import quantized_each
 from laconic.waves.tree import Place
 
@@ -236,6 +236,8 @@ class Node:
 
     def tick(self, t: int) -> list[Message]:
         """What is to be said when ``t`` rounds are over."""
+        if t < self.start and self.relay is None:
+            return []
         if self.place.parent is None and not self.place.children:
             return []
         said = []
@@ -277,7 +279,7 @@ class Node:
                 told = self.heard[child]
                 r = r + told.moments
                 q, v, pull, doubt = q + told.square, v + told.bend, pull + told.pull, doubt + told.doubt
-                spread = spread + np.minimum(told.square, credible * max(links[child].n, 1.0))
+                spread = spread + at_most(credible * max(links[child].n, 1.0), told.square)
         return Sum(float(np.float32(n)), S, r, q, v, pull, doubt, spread)
 
     def _up(self) -> Message:
