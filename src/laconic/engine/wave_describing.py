@@ -15,7 +15,7 @@ import numpy as np
 
 from laconic.engine.cache import entry
 from laconic.engine.rows import add_row, dot_row
-from laconic.engine.vectors import jit, load, splat, store, sum_of, turned, vector_fma
+from laconic.engine.vectors import jit, lean, load, splat, store, sum_of, turned, vector_fma
 from laconic.engine.wave_kernels import on_grid
 from laconic.engine.wave_pairs import LANES, find_pairs, reflect_columns, solve_tridiagonal
 from laconic.engine.wave_spectrum import TURNS, count_below, diagonalise, reduce_matrix, reflect, turn_back, turn_on
@@ -202,7 +202,7 @@ def settle_few(matrix, lengths, diagonal, beside, tolerance, fineness, most, row
     return coded_terms(sizes, order, columns, tolerance, fineness, rows)
 
 
-@jit
+@lean
 def take_shares(columns, count, rows, row, shares):
     """Inner products of a row and the first ``count`` columns into ``shares``, and 0 for those that fill a vector."""
     for j in range(0, count, _TILE):
@@ -213,7 +213,7 @@ def take_shares(columns, count, rows, row, shares):
     shares[0, count : (count + _TILE - 1) // _TILE * _TILE] = 0.0
 
 
-@jit
+@lean
 def take_out(columns, count, shares, rows, row):
     """Subtract from a row so much of each of the first ``count`` columns."""
     for i in range(columns.shape[0]):
@@ -243,14 +243,14 @@ def settle_all(matrix, lengths, diagonal, beside, tolerance, fineness, most, row
     return found
 
 
-@jit
+@lean
 def clear_border(matrix, n):
     """Zeros from row and column n on."""
     matrix[n:, :] = 0.0
     matrix[:n, n:] = 0.0
 
 
-@jit
+@lean
 def whiten(inverse, turned, half, matrix):
     """K X K' into the tiles of ``matrix`` on and below its diagonal; X is ``half``, and is used up."""
     size = inverse.shape[1]
@@ -265,7 +265,7 @@ def whiten(inverse, turned, half, matrix):
             matrix[j, i] = half[i, j]
 
 
-@jit
+@lean
 def multiply(one, other, i, end, triangular, product):
     """Rows i to i + 3 of a product, up to column ``end``; where ``triangular``, ``other`` is an upper triangle."""
     size, zero = one.shape[1], splat(0.0)
@@ -376,7 +376,7 @@ def terms_of(matrix, lengths, values, turns, places, n_turns, origin, tolerance,
     return coded_terms(sizes, order, columns, tolerance, fineness, rows)
 
 
-@jit
+@lean
 def coded_terms(sizes, order, columns, tolerance, fineness, rows):
     """Eigenvectors, columns in an order, and their eigenvalues as rows; returns how many do not round to nothing.
 
@@ -400,7 +400,7 @@ def coded_terms(sizes, order, columns, tolerance, fineness, rows):
     return found
 
 
-@jit
+@lean
 def rounded(x):
     """The whole number next to x, within bounds; of what is none, 0."""
     if math.isnan(x):
@@ -408,7 +408,7 @@ def rounded(x):
     return np.int64(np.rint(min(float(LARGEST), max(-float(LARGEST), x))))
 
 
-@jit
+@lean
 def grid(size):
     """The byte of the largest 2^(j/4) that is at most ``size``, as near as bytes go."""
     if not size > 0.0:

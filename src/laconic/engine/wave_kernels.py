@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from laconic.engine.cache import entry
-from laconic.engine.vectors import jit, ladder, load, splat, store, turned, vector_fma
+from laconic.engine.vectors import jit, ladder, lean, load, splat, store, turned, vector_fma
 from laconic.waves.codes import FOURTHS, LONGEST, ORDERS, STEEP
 
 _TILE = 4  # doubles of a vector
@@ -52,7 +52,7 @@ def cholesky(left, least, lower):
     return raised
 
 
-@jit
+@lean
 def subtract_tile(left, j, i):
     """From four rows of ``left`` from j on, in four columns from i on, their products with all rows above."""
     size = left.shape[1]
@@ -69,7 +69,7 @@ def subtract_tile(left, j, i):
     store(left, at3, t3)
 
 
-@jit
+@lean
 def subtract_two(left, j, i):
     """The same in eight columns."""
     size = left.shape[1]
@@ -94,7 +94,7 @@ def subtract_two(left, j, i):
     store(left, at3 + 4, r3)
 
 
-@jit
+@lean
 def turn_over(left, lower):
     """The upper triangle of ``left`` as a lower one."""
     n, size = lower.shape[0], left.shape[1]
@@ -208,7 +208,7 @@ def add_terms(base, columns, rows, n, made):
                         made[k + column, i + row] = base[k + column, i + row] + tile[row, column]
 
 
-@jit
+@lean
 def add_tile(base, at, size, a0, a1, a2, a3, made):
     """A whole tile at ``at`` of ``base``, and four rows, into that of ``made``."""
     store(made, at, load(base, at) + a0)
@@ -281,7 +281,7 @@ def unsigned(k):
     return 2 * k - 1 if k > 0 else -2 * k
 
 
-@jit
+@lean
 def length_in(codes, order, most):
     """Bits of a vector of integers in an order, without the order itself; more than ``most``, where it is longer.
 
@@ -299,7 +299,7 @@ def length_in(codes, order, most):
     return length
 
 
-@jit
+@lean
 def cheapest_order(codes):
     """The order whose code is shortest, the smallest of several."""
     total = 0
@@ -328,7 +328,7 @@ def put(value, width, data, at, kept, held):
     return at, kept & (1 << held) - 1, held
 
 
-@jit
+@lean
 def write_vector(codes, data, at, kept, held):
     """Order and codes of a vector of integers as bits: see ``put``."""
     order = cheapest_order(codes)

@@ -16,6 +16,7 @@ import numpy as np
 from laconic.engine.vectors import (
     count_apart,
     jit,
+    lean,
     load,
     splat,
     store,
@@ -108,7 +109,7 @@ def narrow(diagonal, squares, n, low, count, under, over, at, bound, finest):
         under[k], over[k] = under[at + few - 1], over[at + few - 1]
 
 
-@jit
+@lean
 def count_each(diagonal, squares, n, bound, points, below):
     """How many eigenvalues are below each of a dozen points: how often det(T_k - x I) changes its sign with k.
 
@@ -135,7 +136,7 @@ def count_each(diagonal, squares, n, bound, points, below):
     store(below, 8, c2)
 
 
-@jit
+@lean
 def factorise(diagonal, squares, n, values, at, top, bottom):
     """Pivots of T - x I from the top and from the bottom, for a dozen x."""
     x0, x1, x2 = load(values, at), load(values, at + 4), load(values, at + 8)
@@ -210,7 +211,7 @@ def improve(diagonal, beside, n, values, at, top, bottom, starts, columns, last)
     return left
 
 
-@jit
+@lean
 def store_dozen(rows, at, one, two, three):
     """Three vectors, one after the other."""
     store(rows, at, one)
@@ -218,7 +219,7 @@ def store_dozen(rows, at, one, two, three):
     store(rows, at + 8, three)
 
 
-@jit
+@lean
 def reflect_columns(matrix, lengths, n, first, columns):
     """H_n-1 .. H_1 x of dozens of columns from ``first`` on: see ``wave_spectrum.reduce_matrix``."""
     width = columns.shape[1]
