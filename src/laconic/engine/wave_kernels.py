@@ -264,6 +264,14 @@ def product(columns, step, codes, spread):
 
 
 @entry
+def understand(base, columns, rows, n, step, codes, made, spread):
+    """``add_terms`` of a message, unless it has none, and ``product`` of its vector."""
+    if rows.shape[0] > 0:
+        add_terms(base, columns, rows, n, made)
+    product(columns, on_grid(step), codes, spread)
+
+
+@entry
 def solve_back(lower, step, codes, solution):
     """L'^-1 (k s), from the last entry to the first."""
     size = len(codes)

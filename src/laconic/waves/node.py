@@ -134,7 +134,7 @@ class Node:
         self.above: Above | None = None
         self.pending: Said | None = None
         self.relay: Message | None = None
-        self._carried = (0, 0.0)
+        self._carried, self._climb = (0, 0.0), place.height - place.depth
 
     @property
     def weights(self) -> Array:
@@ -236,19 +236,17 @@ class Node:
 
     def tick(self, t: int) -> list[Message]:
         """What is to be said when ``t`` rounds are over."""
-        if t < self.start and self.relay is None:
-            return []
-        if self.place.parent is None and not self.place.children:
+        place, due = self.place, t == self.start + self._climb
+        if (self.relay is None and not due and self.wave > 1) or (place.parent is None and not place.children):
             return []
         said = []
         if self.relay is not None:
             said.append(self.relay)
             self.relay = None
-        height, depth = self.place.height, self.place.depth
-        if self.matched and self.place.children and t == self.start + depth:
+        if self.matched and place.children and t == self.start + place.depth:
             said.append(self._sweep())
-        if t == self.start + height - depth:
-            said.append(self._up() if self.place.parent is not None else self._decide())
+        if due:
+            said.append(self._up() if place.parent is not None else self._decide())
         return said
 
     @property
