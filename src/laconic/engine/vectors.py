@@ -309,6 +309,19 @@ vector_smaller = _choose("<")
 
 
 @intrinsic
+def count_apart(typing_context, count, a, b):
+    """``count`` + 1 in lanes where ``a`` and ``b`` have different signs."""
+
+    def codegen(context, builder, signature, args):
+        whole = ir.VectorType(ir.IntType(count.dtype.bitwidth), count.width)
+        signs = builder.xor(*(builder.bitcast(arg, whole) for arg in args[1:]))
+        more = builder.fadd(args[0], splat_value(builder, ir.Constant(args[0].type.element, 1.0), args[0].type))
+        return builder.select(builder.icmp_signed("<", signs, ir.Constant(whole, None)), more, args[0])
+
+    return count(count, a, b), codegen
+
+
+@intrinsic
 def all_less(typing_context, vector, limit):
     """Whether every lane is less than that lane of ``limit``; NaN is not."""
 

@@ -121,7 +121,13 @@ class CompiledArithmetic(Arithmetic):
         # A child and its parent make the same, one right after the other; in a simulator, of the same arrays.
         if of is base and by is lower and before is not None and _same(before, said):
             return made
-        made = super().understood(base, lower, said)
+        if said.codes.ndim == 1:
+            rows = rows_of(said.terms if said.n > 0 else (), len(base))
+            made = np.empty_like(base) if len(rows) else base, np.empty(len(base))
+            columns = self._factor(lower).columns
+            wave_kernels.understand(base, columns, rows, said.n, said.step, said.codes, *made)
+        else:
+            made = super().understood(base, lower, said)
         self._understood = base, lower, said, made
         return made
 

@@ -90,8 +90,12 @@ class BlockOwn(Own):
     def watch(self, theta: Array, probe: Probe) -> None:
         """Samples from here on are fresh."""
         n, self._direction, self._counted = self._block.n_features, probe.direction, self._block.now
-        self._watched[::2, :n], self._watched[1::2, :n] = theta, probe.direction
-        self._sums.T[:] = probe[1:] if self._block.outputs > 1 else [[number] for number in probe[1:]]
+        watched, sums = self._watched, self._sums
+        if self._block.outputs == 1:
+            watched[0, :n], watched[1, :n] = theta, probe.direction
+            sums[0, 0], sums[0, 1], sums[0, 2] = probe[1:]
+        else:
+            watched[::2, :n], watched[1::2, :n], sums.T[:] = theta, probe.direction, probe[1:]
 
     @property
     def probe(self) -> Probe | None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from laconic.engine.cache import entry
 from laconic.engine.rows import add_row, dot_row
-from laconic.engine.vectors import jit, load, splat, store, turned, vector_fma
+from laconic.engine.vectors import jit, lean, load, splat, store, sum_of, turned, vector_fma
 from laconic.engine.wave_kernels import on_grid
 from laconic.engine.wave_pairs import LANES, find_pairs, reflect_columns, solve_tridiagonal
 from laconic.engine.wave_spectrum import TURNS, count_below, diagonalise, reduce_matrix, reflect, turn_back, turn_on
@@ -186,30 +186,41 @@ def settle_few(matrix, lengths, diagonal, beside, tolerance, fineness, most, row
     columns = np.empty((n_features, values.shape[1]))
     if low + high > 0 and not find_pairs(diagonal, beside, low, high, _LEAST, 1.0 + tolerance, _LEAST, values, columns):
         return -1
-    shares = np.empty(low)
+    shares, left = np.empty((1, columns.shape[1])), np.empty((1, columns.shape[1]))
     for k in range(outputs):
-        for j in range(low):
-            shares[j] = take_out(columns, j, turned_rows, k)
+        take_shares(columns, low, turned_rows, k, shares)
+        take_out(columns, low, shares, turned_rows, k)
         solve_tridiagonal(diagonal, beside, turned_rows, k)
+        take_shares(columns, low, turned_rows, k, left)  # what rounding has left there, many times as large by now
         for j in range(low):
-            take_out(columns, j, turned_rows, k)
-            for i in range(n_features):
-                turned_rows[k, i] += shares[j] / _LEAST * columns[i, j]
+            left[0, j] -= shares[0, j] / _LEAST
+        take_out(columns, low, left, turned_rows, k)
     order, sizes = np.empty(high, dtype=np.int64), np.empty(high)
     for j in range(high):
         order[j], sizes[j] = low + j, values[0, low + j] - 1.0
-    return coded_terms(matrix, lengths, sizes, order, columns, tolerance, fineness, rows)
+    reflect_columns(matrix, lengths, n_features, low // LANES * LANES, columns)
+    return coded_terms(sizes, order, columns, tolerance, fineness, rows)
 
 
-@jit
-def take_out(columns, column, rows, row):
-    """Subtract from a row its part along a column of length 1; returns how much that is."""
-    share = 0.0
+@lean
+def take_shares(columns, count, rows, row, shares):
+    """Inner products of a row and the first ``count`` columns into ``shares``, and 0 for those that fill a vector."""
+    for j in range(0, count, _TILE):
+        total = splat(0.0)
+        for i in range(columns.shape[0]):
+            total = vector_fma(splat(rows[row, i]), load(columns, i * columns.shape[1] + j), total)
+        store(shares, j, total)
+    shares[0, count : (count + _TILE - 1) // _TILE * _TILE] = 0.0
+
+
+@lean
+def take_out(columns, count, shares, rows, row):
+    """Subtract from a row so much of each of the first ``count`` columns."""
     for i in range(columns.shape[0]):
-        share += columns[i, column] * rows[row, i]
-    for i in range(columns.shape[0]):
-        rows[row, i] -= share * columns[i, column]
-    return share
+        total = splat(0.0)
+        for j in range(0, count, _TILE):
+            total = vector_fma(load(shares, j), load(columns, i * columns.shape[1] + j), total)
+        rows[row, i] -= sum_of(total)
 
 
 @jit
@@ -232,14 +243,14 @@ def settle_all(matrix, lengths, diagonal, beside, tolerance, fineness, most, row
     return found
 
 
-@jit
+@lean
 def clear_border(matrix, n):
     """Zeros from row and column n on."""
     matrix[n:, :] = 0.0
     matrix[:n, n:] = 0.0
 
 
-@jit
+@lean
 def whiten(inverse, turned, half, matrix):
     """K X K' into the tiles of ``matrix`` on and below its diagonal; X is ``half``, and is used up."""
     size = inverse.shape[1]
@@ -254,7 +265,7 @@ def whiten(inverse, turned, half, matrix):
             matrix[j, i] = half[i, j]
 
 
-@jit
+@lean
 def multiply(one, other, i, end, triangular, product):
     """Rows i to i + 3 of a product, up to column ``end``; where ``triangular``, ``other`` is an upper triangle."""
     size, zero = one.shape[1], splat(0.0)
@@ -332,7 +343,8 @@ def few_terms(matrix, lengths, diagonal, beside, origin, tolerance, fineness, mo
         order[k] = last if up else first
         sizes[k] = values[0, order[k]] - origin
         last, first = (last + 1, first) if up else (last, first + 1)
-    return coded_terms(matrix, lengths, sizes, order, columns, tolerance, fineness, rows)
+    reflect_columns(matrix, lengths, n_features, 0, columns)
+    return coded_terms(sizes, order, columns, tolerance, fineness, rows)
 
 
 @jit
@@ -360,17 +372,17 @@ def terms_of(matrix, lengths, values, turns, places, n_turns, origin, tolerance,
     order, sizes = np.empty(count, dtype=np.int64), np.empty(count)
     for k in range(count):
         order[k], sizes[k] = k, values[chosen[k]] - origin
-    return coded_terms(matrix, lengths, sizes, order, columns, tolerance, fineness, rows)
+    reflect_columns(matrix, lengths, n_features, 0, columns)
+    return coded_terms(sizes, order, columns, tolerance, fineness, rows)
 
 
-@jit
-def coded_terms(matrix, lengths, sizes, order, columns, tolerance, fineness, rows):
-    """Eigenvectors of T, columns in an order, and their eigenvalues as rows; returns how many do not round to nothing.
+@lean
+def coded_terms(sizes, order, columns, tolerance, fineness, rows):
+    """Eigenvectors, columns in an order, and their eigenvalues as rows; returns how many do not round to nothing.
 
-    The columns are used up. ``fineness`` is that of the rule as a plain pair, nu and the size up to which it goes.
+    ``fineness`` is that of the rule as a plain pair, nu and the size up to which it goes.
     """
     n_features, found = columns.shape[0], 0
-    reflect_columns(matrix, lengths, n_features, columns)
     for k in range(len(sizes)):
         x, column, total = sizes[k], order[k], 0.0
         for i in range(n_features):
@@ -388,7 +400,7 @@ def coded_terms(matrix, lengths, sizes, order, columns, tolerance, fineness, row
     return found
 
 
-@jit
+@lean
 def rounded(x):
     """The whole number next to x, within bounds; of what is none, 0."""
     if math.isnan(x):
@@ -396,7 +408,7 @@ def rounded(x):
     return np.int64(np.rint(min(float(LARGEST), max(-float(LARGEST), x))))
 
 
-@jit
+@lean
 def grid(size):
     """The byte of the largest 2^(j/4) that is at most ``size``, as near as bytes go."""
     if not size > 0.0:

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from laconic.engine.cache import entry
-from laconic.engine.vectors import jit, ladder, load, splat, store, turned, vector_fma
+from laconic.engine.vectors import jit, ladder, lean, load, splat, store, turned, vector_fma
 from laconic.waves.codes import FOURTHS, LONGEST, ORDERS, STEEP
 
 _TILE = 4  # doubles of a vector
@@ -52,7 +52,7 @@ def cholesky(left, least, lower):
     return raised
 
 
-@jit
+@lean
 def subtract_tile(left, j, i):
     """From four rows of ``left`` from j on, in four columns from i on, their products with all rows above."""
     size = left.shape[1]
@@ -69,7 +69,7 @@ def subtract_tile(left, j, i):
     store(left, at3, t3)
 
 
-@jit
+@lean
 def subtract_two(left, j, i):
     """The same in eight columns."""
     size = left.shape[1]
@@ -94,7 +94,7 @@ def subtract_two(left, j, i):
     store(left, at3 + 4, r3)
 
 
-@jit
+@lean
 def turn_over(left, lower):
     """The upper triangle of ``left`` as a lower one."""
     n, size = lower.shape[0], left.shape[1]
@@ -208,7 +208,7 @@ def add_terms(base, columns, rows, n, made):
                         made[k + column, i + row] = base[k + column, i + row] + tile[row, column]
 
 
-@jit
+@lean
 def add_tile(base, at, size, a0, a1, a2, a3, made):
     """A whole tile at ``at`` of ``base``, and four rows, into that of ``made``."""
     store(made, at, load(base, at) + a0)
@@ -264,6 +264,14 @@ def product(columns, step, codes, spread):
 
 
 @entry
+def understand(base, columns, rows, n, step, codes, made, spread):
+    """``add_terms`` of a message, unless it has none, and ``product`` of its vector."""
+    if rows.shape[0] > 0:
+        add_terms(base, columns, rows, n, made)
+    product(columns, on_grid(step), codes, spread)
+
+
+@entry
 def solve_back(lower, step, codes, solution):
     """L'^-1 (k s), from the last entry to the first."""
     size = len(codes)
@@ -275,25 +283,37 @@ def solve_back(lower, step, codes, solution):
             solution[i] -= lower[j, i] * solution[j]
 
 
-@jit
+@ladder
+def unsigned(k):
+    """An integer as one that is not negative."""
+    return 2 * k - 1 if k > 0 else -2 * k
+
+
+@lean
 def length_in(codes, order, most):
-    """Bits of a vector of integers in an order, without the order itself; more than ``most``, where it is longer."""
-    length = order * len(codes)
+    """Bits of a vector of integers in an order, without the order itself; more than ``most``, where it is longer.
+
+    As if what is rare took no longer than the shortest of it, it is found for several numbers at a time.
+    """
+    length = (order + 1) * len(codes)
     for k in codes:
-        high = (2 * k - 1 if k > 0 else -2 * k) >> order
-        length += high + 1 if high < STEEP else STEEP + 2 * digits_of(high - STEEP + 1) - 1
-        if length > most:
-            break
+        length += min(unsigned(k) >> order, STEEP)
+    if length > most:
+        return length
+    for k in codes:
+        high = unsigned(k) >> order
+        if high > STEEP:
+            length += 2 * digits_of(high - STEEP + 1) - 2
     return length
 
 
-@jit
+@lean
 def cheapest_order(codes):
     """The order whose code is shortest, the smallest of several."""
-    total = 0.0
+    total = 0
     for k in codes:
-        total += abs(k)
-    guess = min(ORDERS - 1, digits_of(np.int64(total / len(codes))))
+        total += unsigned(k)
+    guess = min(ORDERS - 1, digits_of(total // (2 * len(codes))))
     order, best = guess, length_in(codes, guess, 1 << 62)
     for p in range(ORDERS):
         if p != guess:
@@ -316,13 +336,13 @@ def put(value, width, data, at, kept, held):
     return at, kept & (1 << held) - 1, held
 
 
-@jit
+@lean
 def write_vector(codes, data, at, kept, held):
     """Order and codes of a vector of integers as bits: see ``put``."""
     order = cheapest_order(codes)
     at, kept, held = put(order, 4, data, at, kept, held)
     for k in codes:
-        u = 2 * k - 1 if k > 0 else -2 * k
+        u = unsigned(k)
         high, low = u >> order, u & (1 << order) - 1
         if high < STEEP:
             at, kept, held = put(1 << order | low, high + 1 + order, data, at, kept, held)

@@ -19,13 +19,13 @@ from laconic.engine.cache import entry
 from laconic.engine.endings import DIVERGED, DIVERGENCE, FINISHED
 from laconic.engine.rows import add_row, clear_row, distance_row, dot_row
 from laconic.engine.steps import SQUARED, SQUARED_HINGE, value_of
-from laconic.engine.vectors import jit, load, splat, store, sums_of, vector_fma
+from laconic.engine.vectors import lean, load, splat, store, sums_of, vector_fma
 
 _TILE = 4  # doubles of a vector
 _FLATTEST, _FARTHEST = 0.05, 8.0
 
 
-@jit
+@lean
 def gain_row(spread, at, phi, row, size, gain):
     """gain = P phi, P the matrix whose rows start at ``at``, phi a row of features."""
     zero, phi_at = splat(0.0), row * size
@@ -49,7 +49,7 @@ def gain_row(spread, at, phi, row, size, gain):
         store(gain, j, load(gain, j) + sums_of(s0, s1, s2, s3))
 
 
-@jit
+@lean
 def lower_spread(spread, at, size, gains, own):
     """P <- P - u u', u a row of ``gains``."""
     first = own * size
@@ -66,7 +66,7 @@ def lower_spread(spread, at, size, gains, own):
             store(spread, row3 + k, vector_fma(u3, u, load(spread, row3 + k)))
 
 
-@jit
+@lean
 def lower_and_gain(spread, at, phi, row, size, gains, own, gain):
     """``lower_spread``, then ``gain_row``, with their bits, while a tile is at hand: memory passes once."""
     zero, phi_at, first = splat(0.0), row * size, own * size
@@ -103,7 +103,7 @@ def lower_and_gain(spread, at, phi, row, size, gains, own, gain):
         store(gain, j, load(gain, j) + sums_of(s0, s1, s2, s3))
 
 
-@jit
+@lean
 def learn_row(spread, weights, agent, phi, row, squares, forgetting, gain):
     """P / f; then g = P phi, n = 1 + s g.phi, w + s g (z - w.phi)/n, P - s g g'/n; nothing more where s = 0."""
     size = weights.shape[1]
@@ -121,7 +121,7 @@ def learn_row(spread, weights, agent, phi, row, squares, forgetting, gain):
     lower_spread(spread, at, size, gain, 0)
 
 
-@jit
+@lean
 def move_row(weights, agent, phi, row, squares, gain, gains, own):
     """w + s g (z - w.phi)/n; into a row of ``gains`` goes u, s g g'/n = u u'."""
     size, outputs, weight = weights.shape[1], squares.shape[1] - 2, squares[row, 0]
@@ -135,7 +135,7 @@ def move_row(weights, agent, phi, row, squares, gain, gains, own):
         store(gains, own * size + k, root * load(gain, k))
 
 
-@jit
+@lean
 def learn_later(spread, weights, agent, phi, row, squares, forgetting, gain, left):
     """``learn_row``, but for u: it waits in a row of ``left`` for the next sample, and the one that waited is due."""
     size = weights.shape[1]
@@ -146,7 +146,7 @@ def learn_later(spread, weights, agent, phi, row, squares, forgetting, gain, lef
         move_row(weights, agent, phi, row, squares, gain, left, agent)
 
 
-@jit
+@lean
 def square_row(loss, prediction, label):
     """Weight s and target z of the square that stands for the loss; s = 0 where there is no label."""
     if math.isnan(label):
@@ -161,7 +161,7 @@ def square_row(loss, prediction, label):
     return weight, near + label / (1.0 + math.exp(label * near)) / weight
 
 
-@jit
+@lean
 def label_row(loss, predictions, labels, t, i, squares, row):
     """A sample's row of squares; one of several outputs without a label leaves it without any."""
     outputs = labels.shape[2]
@@ -179,7 +179,7 @@ def label_row(loss, predictions, labels, t, i, squares, row):
         squares[row, 2 + k] = labels[t, i, k] if whole == 1.0 else 0.0
 
 
-@jit
+@lean
 def measure_row(weights, outputs, theta, mean, found, t):
     """Distance of the models from their mean, their energy, and their distance from what everybody knows."""
     n_rows, size = weights.shape
@@ -244,7 +244,7 @@ def quiet_rounds(
     return ended
 
 
-@jit
+@lean
 def learn_rounds(
     phi,
     labels,
@@ -287,7 +287,7 @@ def learn_rounds(
     return FINISHED, stop * n_agents
 
 
-@jit
+@lean
 def score_round(phi, labels, t, loss, weights, scores):
     """Every agent's model on every agent's sample of round t: mean squared error and mean loss for each model."""
     size, (_, n_agents, outputs) = weights.shape[1], labels.shape

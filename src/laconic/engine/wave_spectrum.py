@@ -13,14 +13,14 @@ from __future__ import annotations
 import math
 
 from laconic.engine.rows import add_row, dot_row
-from laconic.engine.vectors import jit, load, splat, store, sum_of, vector_fma
+from laconic.engine.vectors import lean, load, splat, store, sum_of, vector_fma
 
 _TILE = 4  # doubles of a vector
 _LONGEST = 60  # shifts for one eigenvalue
 TURNS = 3  # rotations that are kept, times the square of the features: one is usual
 
 
-@jit
+@lean
 def reduce_matrix(matrix, n_features, diagonal, beside, lengths, work):
     """A = Q T Q' with T tridiagonal: ``diagonal``, and ``beside``[k] next to k and k + 1.
 
@@ -55,7 +55,7 @@ def reduce_matrix(matrix, n_features, diagonal, beside, lengths, work):
     lengths[0] = 0.0
 
 
-@jit
+@lean
 def reflect_gain(matrix, i, length, work):
     """The first row of ``work`` = A v, A the first ``length`` rows and columns, v the start of row i."""
     size, zero, own = matrix.shape[1], splat(0.0), i * matrix.shape[1]
@@ -84,7 +84,7 @@ def reflect_gain(matrix, i, length, work):
         work[0, j + 3] += sum_of(vector_fma(load(matrix, row3 + j), x, s3))
 
 
-@jit
+@lean
 def subtract_pair(matrix, i, work, length):
     """A - v q' - q v' in the first ``length`` rows and columns, v the start of row i, q that of ``work``."""
     size, own = matrix.shape[1], i * matrix.shape[1]
@@ -106,7 +106,7 @@ def subtract_pair(matrix, i, work, length):
             store(matrix, row3 + k, vector_fma(v3, q, vector_fma(q3, v, load(matrix, row3 + k))))
 
 
-@jit
+@lean
 def count_below(diagonal, beside, n, x):
     """How many eigenvalues of a tridiagonal matrix are less than x (Sturm)."""
     count, q = 0, 1.0
@@ -118,7 +118,7 @@ def count_below(diagonal, beside, n, x):
     return count
 
 
-@jit
+@lean
 def diagonalise(diagonal, beside, n, turns, places):
     """Eigenvalues of a tridiagonal matrix into ``diagonal``; ``beside`` is used up. Returns the number of rotations.
 
@@ -166,7 +166,7 @@ def diagonalise(diagonal, beside, n, turns, places):
     return at
 
 
-@jit
+@lean
 def turn_back(turns, places, n_turns, columns):
     """Columns of coefficients of eigenvectors become those of the features of T, all rotations undone."""
     width = columns.shape[1]
@@ -180,7 +180,7 @@ def turn_back(turns, places, n_turns, columns):
             store(columns, under + k, vector_fma(c, other, back * one))
 
 
-@jit
+@lean
 def turn_on(turns, places, n_turns, columns):
     """Columns over the features of T become coefficients of eigenvectors."""
     width = columns.shape[1]
@@ -194,7 +194,7 @@ def turn_on(turns, places, n_turns, columns):
             store(columns, upper + k, vector_fma(c, one, back * other))
 
 
-@jit
+@lean
 def reflect(matrix, lengths, n_features, rows, row, forward):
     """H_n-1 .. H_1 x of a row, in that order of factors; H_1 .. H_n-1 x where ``forward``."""
     size = matrix.shape[1]

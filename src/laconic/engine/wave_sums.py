@@ -12,7 +12,7 @@ import numpy as np
 
 from laconic.engine.cache import entry
 from laconic.engine.rows import add_row, dot_row
-from laconic.engine.vectors import jit, load, splat, store, turned, vector_fma
+from laconic.engine.vectors import lean, load, splat, store, turned, vector_fma
 from laconic.engine.wave_rounds import gain_row
 
 _TILE = 4  # doubles of a vector
@@ -150,7 +150,7 @@ def add_samples(information, moments, numbers, phi, first, step, stop, squares, 
         add_products(information, scaled, n, forgetting)
 
 
-@jit
+@lean
 def add_products(information, rows, n, forgetting):
     """A <- f A + x x' for each of n rows x, in their order: three tiles at a time, then those that are left."""
     size = information.shape[1]
@@ -164,7 +164,7 @@ def add_products(information, rows, n, forgetting):
             k += _TILE
 
 
-@jit
+@lean
 def add_three(information, rows, n, forgetting, j, k):
     """That for four rows of A from j on, and twelve columns from k on."""
     size, shrink = information.shape[1], splat(forgetting)
@@ -204,7 +204,7 @@ def add_three(information, rows, n, forgetting, j, k):
     store(information, at3 + 8, c3)
 
 
-@jit
+@lean
 def add_one(information, rows, n, forgetting, j, k):
     """That for a single tile."""
     size, shrink = information.shape[1], splat(forgetting)

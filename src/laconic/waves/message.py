@@ -94,12 +94,12 @@ def bfloat16(values: Sequence[float]) -> list[int]:
             near = [x if -_LARGEST < x < _LARGEST else math.copysign(_LARGEST, x) for x in values]
             break
     whole = struct.unpack(f">{len(near)}I", struct.pack(f">{len(near)}f", *near))
-    return [bits >> 16 & 0x8000 | min(0x7F7F, (bits & 0x7FFFFFFF) + 0x7FFF + (bits >> 16 & 1) >> 16) for bits in whole]
+    return [bits + 0x7FFF + (bits >> 16 & 1) >> 16 for bits in whole]  # 3e38 is not rounded beyond all numbers
 
 
 def from_bfloat16(halves: Sequence[int]) -> tuple[float, ...]:
     """The numbers that 16 bits each stand for."""
-    return struct.unpack(f">{len(halves)}f", struct.pack(f">{len(halves)}I", *(half << 16 for half in halves)))
+    return struct.unpack(f">{len(halves)}f", struct.pack(f">{len(halves)}I", *[half << 16 for half in halves]))
 
 
 def briefly(parts: Sequence[Numbers]) -> tuple[Numbers, ...]:

@@ -16,7 +16,7 @@ from laconic.waves.common import Common, Following
 from laconic.waves.describing import describe_change, lift_low
 from laconic.waves.message import SWEEP, Said, Term, briefly, numbered, wave_of
 from laconic.waves.own import Own, Probe, Report, dots
-from laconic.waves.rule import SWEEP_HEIGHT, SWEEP_LOOSENESS, Numbers, Rule, at_least
+from laconic.waves.rule import SWEEP_HEIGHT, SWEEP_LOOSENESS, Numbers, Rule, at_least, at_most
 from laconic.waves.terms import quantized_each
 from laconic.waves.tree import Place
 
@@ -134,7 +134,7 @@ class Node:
         self.above: Above | None = None
         self.pending: Said | None = None
         self.relay: Message | None = None
-        self._carried = (0, 0.0)
+        self._carried, self._climb = (0, 0.0), place.height - place.depth
 
     @property
     def weights(self) -> Array:
@@ -236,17 +236,17 @@ class Node:
 
     def tick(self, t: int) -> list[Message]:
         """What is to be said when ``t`` rounds are over."""
-        if self.place.parent is None and not self.place.children:
+        place, due = self.place, t == self.start + self._climb
+        if (self.relay is None and not due and self.wave > 1) or (place.parent is None and not place.children):
             return []
         said = []
         if self.relay is not None:
             said.append(self.relay)
             self.relay = None
-        height, depth = self.place.height, self.place.depth
-        if self.matched and self.place.children and t == self.start + depth:
+        if self.matched and place.children and t == self.start + place.depth:
             said.append(self._sweep())
-        if t == self.start + height - depth:
-            said.append(self._up() if self.place.parent is not None else self._decide())
+        if due:
+            said.append(self._up() if place.parent is not None else self._decide())
         return said
 
     @property
@@ -277,7 +277,7 @@ class Node:
                 told = self.heard[child]
                 r = r + told.moments
                 q, v, pull, doubt = q + told.square, v + told.bend, pull + told.pull, doubt + told.doubt
-                spread = spread + np.minimum(told.square, credible * max(links[child].n, 1.0))
+                spread = spread + at_most(credible * max(links[child].n, 1.0), told.square)
         return Sum(float(np.float32(n)), S, r, q, v, pull, doubt, spread)
 
     def _up(self) -> Message:

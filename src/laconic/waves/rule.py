@@ -34,6 +34,13 @@ def at_least(least: float, numbers: Numbers) -> Numbers:
     return least if numbers < least else numbers
 
 
+def at_most(most: Numbers, numbers: Numbers) -> Numbers:
+    """The smaller of the two; what is none stays so."""
+    if isinstance(numbers, np.ndarray):
+        return np.minimum(most, numbers)
+    return most if numbers > most else numbers
+
+
 class ArmNumbers(NamedTuple):
     """What an agent's own prediction is made with, by the arms of ``laconic.waves.arms``: see ``laconic.Personal``."""
 
