@@ -33,7 +33,7 @@ from laconic.waves.rule import Numbers
 from laconic.waves.tree import by_name
 
 MOST_WAITING = 64  # statements of a neighbour between two rounds
-LATER, MARGIN = 4, 1024  # how many times an agent's own rounds another may have lived, and how many more
+LATER, MARGIN = 4, 64  # how many times an agent's own rounds another may have lived, and how many more
 NEAR = 64  # in lockstep, where all are in one round: by how much another's clock may be ahead of it
 
 
