@@ -107,6 +107,13 @@ def test_a_numbering_brings_neighbours_together(by):
     assert moved.numbering is None or by == "by_parts"
 
 
+def test_in_a_part_agents_with_as_many_neighbours_follow_each_other():
+    pytest.importorskip("pymetis")
+    network = lc.Network.geometric(6000, 0.03, connect=True)
+    degrees = network.degrees[_numbering.by_parts(network.starts, network.neighbours)]
+    assert (np.diff(degrees) == 0).mean() > 0.9
+
+
 def test_what_is_small_or_near_already_keeps_its_numbers():
     assert lc.Network.random(50, p=0.2).numbering is None
     assert lc.Network.ring(5000).numbering is None
