@@ -55,6 +55,34 @@ def _take_bytes(source, order, n_rounds, target):
             target[t * n_agents + i] = source[t * n_agents + order[i]]
 
 
+@entry
+def _take_lists(neighbours, starts, order, rank, moved, target):
+    """The rows of the neighbours of each row."""
+    for i in range(len(order)):
+        begin, there = starts[order[i]], moved[i]
+        for k in range(moved[i + 1] - there):
+            target[there + k] = rank[neighbours[begin + k]]
+
+
+def listed(starts: Array, neighbours: Array, order: Array, rank: Array) -> tuple[Array, Array]:
+    """Neighbour lists back to back, of rows that are agents in this ``order``, and where each of them begins.
+
+    Each list stays in the order that it has. In a loop, since what NumPy needs for it is three times as large.
+
+    Examples
+    --------
+    >>> order = np.array([2, 0, 1], dtype=np.int32)  # of a path, whose ends are the agents 0 and 2
+    >>> listed(np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1]), order, np.argsort(order).astype(np.int32))
+    (array([0, 1, 2, 4]), array([2, 2, 1, 0], dtype=int32))
+    """
+    moved = np.zeros(len(starts), dtype=np.int64)
+    np.cumsum(np.diff(starts)[order], out=moved[1:])
+    target = np.empty(len(neighbours), dtype=np.int32)
+    known = (np.require(array, np.int64, ["C", "A", "W", "E"]) for array in (neighbours, starts))
+    _take_lists(*known, order, rank, moved, target)
+    return moved, target
+
+
 def taken(array: Array, order: Array) -> Array:
     """``np.take(array, order, axis=1)`` of numbers (T, N, ...), several times faster.
 
