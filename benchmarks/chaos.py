@@ -8,7 +8,8 @@ hostile  a member with the right settings that says hostile things, without end
 Each on slots and in lockstep, with a checkpoint every 100 rounds. At the end all are stopped, and their last
 checkpoints are compared: each replica with what its origin said, each share with that at the other end, and the error
 of each model with that of a run of the simulator in which nothing happened. The error is that of the function to be
-learned, at 2,000 points that nobody learned from.
+learned, at 2,000 points that nobody learned from; labels have no noise, so it falls for as long as there are samples.
+Who is dead learns from none: the simulator is asked after as many rounds, and after as many samples.
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ class Place:
         self.site = Site.read(self.path)
         self.names = self.site.names
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._died: dict[str, float] = {}  # in which round
+        self.missed = 0.0  # rounds of all agents while they were dead
 
     def start(self, *names: str) -> None:
         """Start agents, and wait until they are among the others."""
@@ -60,10 +63,15 @@ class Place:
             self.processes[name] = start(self.path, name, "--progress", "1")
         for name in names:
             wait_for(str(self.folder), name, "joined", sizes[name])
+            if name in self._died:
+                self.missed += max(0.0, self._lines(name, "joined")[-1]["round"] - self._died.pop(name))
 
     def kill(self, *names: str) -> None:
         """End agents without a warning."""
         for name in names:
+            *_, before, last = [{"round": 0}, {"round": 0}, *self._lines(name, "progress")]
+            since = time.time() - self._log(name).stat().st_mtime  # it reports every second
+            self._died[name] = last["round"] + min(since, 1.0) * max(0, last["round"] - before["round"])
             self.processes[name].send_signal(signal.SIGKILL)
         for name in names:
             self.processes[name].wait()
@@ -112,9 +120,10 @@ class Place:
             calm(0.5)
 
     def _report(self, name: str) -> dict[str, Any]:
-        lines = [line for line in self._log(name).read_text().splitlines() if '"progress"' in line]
-        report: dict[str, Any] = json.loads(lines[-1])
-        return report
+        return self._lines(name, "progress")[-1]
+
+    def _lines(self, name: str, event: str) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self._log(name).read_text().splitlines() if f'"{event}"' in line]
 
     def _log(self, name: str) -> Path:
         return self.folder / f"{name}.log"
@@ -305,14 +314,17 @@ def show(what: str, clock: str, options: argparse.Namespace) -> bool:
                 shutil.copytree(folder, options.keep / f"{what}-{clock}", dirs_exist_ok=True)
     compared, wrong, cancelled, off = examine(states, place.site)
     mse, base = errors(states, place.site), faultless(place.site, max(learned, 1))
+    missed = place.missed / len(place.names)
+    alive = faultless(place.site, max(learned - round(missed), 1))
     edges = [known["stage"] for s in states.values() for o, known in s.about["neighbours"].items() if o in states]
     print(f"rounds {min(rounds)} to {max(rounds)} in {seconds:.0f} s")
     print(
         f"  {wrong} of {compared} replicas wrong ({len(edges)} ends of edges); {cancelled} shares cancel to {off:.1e}; "
-        f"MSE {mse.mean():.3e}, at most {mse.max():.3e}; without faults {base:.3e}: {mse.mean() / base:.3f}",
+        f"MSE {mse.mean():.3e}, at most {mse.max():.3e}; without faults {base:.3e}: {mse.mean() / base:.3f}, "
+        f"after as many samples {mse.mean() / alive:.3f} ({missed:.0f} rounds missed by an agent)",
         flush=True,
     )
-    return wrong == 0 and compared > 0 and off < 1e-8 and mse.mean() < 1.1 * base
+    return wrong == 0 and compared > 0 and off < 1e-8 and mse.mean() < 1.1 * alive
 
 
 def main() -> None:
