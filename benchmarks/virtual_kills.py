@@ -1,4 +1,4 @@
-"""The kills of ``chaos.py`` on slots, on the virtual network: ``python benchmarks/virtual_kills.py --slot 0.1``.
+"""The kills of ``chaos.py`` on the virtual network: ``python benchmarks/virtual_kills.py [--clock lockstep]``.
 
 Cheap, and the same again with the same seed: agents are killed one or two at a time, lose their disk or not, and after
 some calm the error of their models is compared with that of the simulator after as many samples as they have learned
@@ -38,6 +38,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=61)
     parser.add_argument("--disk", type=float, default=0.33, help="the share of crashes that leave the disk")
     parser.add_argument("--down", type=float, default=3.0, help="seconds that a crash lasts")
+    parser.add_argument("--clock", choices=["slotted", "lockstep"], default="slotted")
     parser.add_argument("--slot", type=float, default=0.1, help="seconds")
     parser.add_argument("--notice", type=float, default=1.5, help="seconds")
     parser.add_argument("--calm", type=float, default=20.0, help="seconds at the end")
@@ -55,7 +56,7 @@ def main() -> None:
     X, y = streams(5000)
     faults = draw_kills(options, edges)
     run = virtual.VirtualNetwork(
-        learner, features, network, X, y, clock="slotted", faults=faults, seed=options.seed, checkpoint_every=100
+        learner, features, network, X, y, clock=options.clock, faults=faults, seed=options.seed, checkpoint_every=100
     )
     run.run(10**9, until=faults[-1].stop + options.calm)
     points = np.random.default_rng(99).uniform(size=(2000, INPUTS))

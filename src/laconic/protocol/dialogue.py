@@ -72,6 +72,7 @@ class Dialogue(Conversation):
         self.former: dict[int, Session] = {}  # who was a neighbour once
         self.joining = False
         self.started = False  # whether there was a round, or a memory of one
+        self.remembered = 0  # the round of that memory
         self.tell_whole = False  # whether the broadcast has to be told in full in the next round
         self.told: dict[tuple[str, str], int] = {}  # what was told of whom, and when
         self.vouched = False  # whether the transport knows who sent what is being heard
@@ -121,8 +122,8 @@ class Dialogue(Conversation):
         """Without memory among others that have one: begin with the median of their models, and in their round.
 
         Of an even number the two models in the middle are not averaged: either may be a lie, and the smaller does less.
-        With an old memory, on slots, the own model is one more in that median: it would draw everybody back to where it
-        was, and what it had learned since the others know.
+        With an old memory the own model is one more in that median: it would draw everybody back to where it was, and
+        what it had learned since the others know.
         """
         known = [e for e in self.ends.values() if e.stage is LIVE]
         if known and not self.begun:
@@ -130,9 +131,11 @@ class Dialogue(Conversation):
             # In lockstep the round has been set by the sessions; on slots a few rounds are not worth it.
             late = not self.lockstep and others > self.round + self.apart
             if self.started:
-                if late and len(known) > 1 and others <= self.round + FURTHEST and isinstance(self.ledger, Ledger):
+                old = late or (self.lockstep and self.round > self.remembered + self.apart)
+                if old and len(known) > 1 and others <= self.round + FURTHEST and isinstance(self.ledger, Ledger):
                     self._begin_with_median(known, self.ledger.weights)
-                    self.round = self.finished = others
+                    if late:
+                        self.round = self.finished = others
             elif late or self.round > 0:
                 self._begin_with_median(known)
                 if late:

@@ -1,4 +1,4 @@
-"""An agent that starts again on slots: neither its silence nor its old model draws the others away."""
+"""An agent that starts again: neither its silence, on slots, nor its old model draws the others away."""
 
 import numpy as np
 import pytest
@@ -82,6 +82,37 @@ def test_an_old_model_gives_way_to_the_median_of_it_and_the_neighbours(features)
     end_round(agents)
     for who in ("ben", "cid", "dan"):
         np.testing.assert_array_equal(agents[who].replica("ann"), agents["ann"].broadcast)
+
+
+@pytest.mark.parametrize(("rounds", "model"), [(8, 1.0), (30, 3.0)], ids=["fresh", "old"])
+def test_an_old_model_gives_way_in_lockstep_too(rounds, model, features):
+    agents = make_team(puppet(), features, [*SQUARE, "ann-cid"], clock="lockstep")
+    n = features.n_features
+    stand_at(agents, np.ones((4, n)))
+    old = agents.pop("ann")
+    for agent in agents.values():
+        agent.disconnected("ann")
+    for _ in range(rounds):
+        stand_at(agents, np.full((3, n), 3.0) + np.arange(3.0)[:, None])
+    ann = agents["ann"] = lc.Agent("ann", old.neighbours, features, old.learner, n_agents=4, clock="lockstep")
+    ann.restore(old.state())
+    ann.rejoin()
+    for other in old.neighbours:
+        ann.connected(other)
+        agents[other].connected("ann")
+    carry(agents)
+    ann.idle()
+    carry(agents)
+    assert close(ann.weights, np.full(n, model)) and ann.counters["recoveries"] == (model > 1)
+    for agent in agents.values():
+        if agent is not ann:
+            agent.idle()
+    carry(agents)
+    end_round(agents)
+    for who in ("ben", "cid", "dan"):
+        assert agents[who].round == ann.round
+        np.testing.assert_array_equal(agents[who].replica("ann"), ann.broadcast)
+    check_invariants(agents)
 
 
 def test_one_neighbour_alone_does_not_replace_a_remembered_model(features):
