@@ -15,11 +15,11 @@ import numpy as np
 
 from laconic.engine.cache import entry
 from laconic.engine.rows import add_row, dot_row
-from laconic.engine.vectors import jit, lean, load, splat, store, sum_of, turned, vector_fma
-from laconic.engine.wave_kernels import on_grid
+from laconic.engine.vectors import from_bits, jit, lean, load, splat, store, sum_of, to_bits, turned, vector_fma
+from laconic.engine.wave_kernels import on_grid, write_body
 from laconic.engine.wave_pairs import LANES, find_pairs, reflect_columns, solve_tridiagonal
 from laconic.engine.wave_spectrum import TURNS, count_below, diagonalise, reduce_matrix, reflect, turn_back, turn_on
-from laconic.waves.codes import LARGEST
+from laconic.waves.codes import LARGEST, WIDEST
 
 _TILE = 4  # doubles of a vector
 _LEAST = 0.5  # of the eigenvalues that the root solves with
@@ -133,6 +133,41 @@ def say(inverse, turned, information, n, base, tolerance, fineness, most, moment
         for i in range(n_features):
             rows[found + k, 2 + i] = rounded(dot_row(inverse, i * size, row, 0, size) / width)
     return found
+
+
+@entry
+def letter(inverse, turned, information, n, base, tolerance, fineness, most, moments, numbers, room, rows, first, data):
+    """``say``, then all of the message up as bytes of ``data``: how many terms there are, and how many bits.
+
+    ``numbers`` are q, v, pull, doubt, of which what travels is left, and sizes of steps, each of all outputs; ``first``
+    are the 16 bits that the message begins with.
+    """
+    found = say(inverse, turned, information, n, base, tolerance, fineness, most, moments, numbers[4], room, rows)
+    share = np.int64(to_bits(np.float32(n if n < WIDEST else WIDEST)))
+    at = put_half(first, data, 0)
+    at = put_half(share & 0xFFFF, data, put_half(share >> 16, data, at))
+    for k in range(numbers.shape[1]):
+        for which in range(4):
+            half = brief(numbers[which, k])
+            at = put_half(half, data, at)
+            numbers[which, k] = from_bits(np.uint32(half << 16))
+    return found, write_body(rows[: found + moments.shape[0]], found, data, at)
+
+
+@lean
+def put_half(half, data, at):
+    """Sixteen bits from byte ``at`` on; returns where they end."""
+    data[at], data[at + 1] = half >> 8 & 255, half & 255
+    return at + 2
+
+
+@lean
+def brief(x):
+    """The upper half of the float32 of a number, rounded to the nearest, to the even one of two."""
+    if not abs(x) < WIDEST:
+        x = math.copysign(WIDEST, x)
+    bits = np.int64(to_bits(np.float32(x)))
+    return bits + 0x7FFF + (bits >> 16 & 1) >> 16
 
 
 @entry

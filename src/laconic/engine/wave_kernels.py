@@ -384,9 +384,12 @@ def read_vector(bits, at, codes):
 
 
 @entry
-def write_body(rows, n_terms, data):
-    """A row a term, (sign, step, codes), then (lift or -1, step, codes) a vector, as bytes; returns how many bits."""
-    at = kept = held = 0
+def write_body(rows, n_terms, data, at):
+    """A row a term, (sign, step, codes), then (lift or -1, step, codes) a vector, from byte ``at`` on.
+
+    Returns how many bits there are, those before them counted.
+    """
+    kept = held = 0
     for k in range(n_terms):
         first = (2 | (1 if rows[k, 0] > 0 else 0)) << 8 | rows[k, 1]
         at, kept, held = put(first, 10, data, at, kept, held)
