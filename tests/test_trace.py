@@ -216,6 +216,20 @@ def test_a_long_log_goes_to_disk_and_comes_back(monkeypatch, features):
     assert np.array_equal(whole.mse(), spilled.mse())
 
 
+@pytest.mark.parametrize("most", [1 << 26, 500])
+def test_what_is_outside_in_some_blocks_only_is_where_it_was(monkeypatch, most):
+    X, y = make_stream(40, 6)
+    y = y * np.where(np.arange(40) < 20, 0.01, 9.0)[:, None]
+    learner = lc.ODKLA(rho=0.1, eta=5.0, channel=lc.Channel(quantizer=lc.Quantizer(3, range=(-0.3, 0.3))))
+    features = lc.RandomFeatures.gaussian(X.shape[2], 5, bandwidth=0.3, seed=0)
+    whole = lc.simulate(learner, features, NETWORKS["ring"], X, y)
+    assert whole.saturated[:20].max() == 0 < whole.saturated[20:].max()
+    monkeypatch.setattr("laconic.engine.log._IN_MEMORY", most)
+    blocks = zip(np.split(X, 8), np.split(y, 8), strict=True)
+    pieces = lc.simulate(learner, features, NETWORKS["ring"], blocks)
+    assert np.array_equal(whole.saturated, pieces.saturated)
+
+
 MEMORY = """
 import resource, sys
 import numpy as np, laconic as lc

@@ -7,6 +7,7 @@ import pytest
 
 import laconic as lc
 from laconic import _numbering
+from laconic.engine import moving
 
 LEARNERS = {
     "odkla": lc.ODKLA(rho=0.3, eta=1.0),
@@ -107,6 +108,21 @@ def test_a_numbering_brings_neighbours_together(by):
     assert moved.numbering is None or by == "by_parts"
 
 
+def test_in_a_part_agents_with_as_many_neighbours_follow_each_other():
+    pytest.importorskip("pymetis")
+    network = lc.Network.geometric(6000, 0.03, connect=True)
+    degrees = network.degrees[_numbering.by_parts(network.starts, network.neighbours)]
+    assert (np.diff(degrees) == 0).mean() > 0.9
+
+
 def test_what_is_small_or_near_already_keeps_its_numbers():
     assert lc.Network.random(50, p=0.2).numbering is None
     assert lc.Network.ring(5000).numbering is None
+
+
+@pytest.mark.parametrize("shape", [(1, 7, 5), (3, 50, 5), (2, 9, 20), (1, 2, 77), (4, 6, 1), (2, 5, 8), (1, 1, 3)])
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.uint8])
+def test_rows_are_taken_in_any_order_to_the_last(shape, kind):
+    rng = np.random.default_rng(3)
+    rows, order = rng.integers(100, size=shape).astype(kind), rng.permutation(shape[1]).astype(np.int32)
+    assert np.array_equal(moving.taken(rows, order), rows[:, order])

@@ -77,7 +77,7 @@ def test_what_is_predicted_beforehand_has_the_bits_of_learning(learner):
         assert before == agent.predict(x) == agent.learn(x, label).prediction
 
 
-def test_a_sweep_before_the_first_wave():
+def test_fronts_before_the_first_wave():
     virtual, trace = run(lc.Network.ring(20), n_rounds=45)
     assert trace.waves["depth"][0] == 10
     assert_same(virtual, trace)

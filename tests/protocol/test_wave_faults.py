@@ -1,6 +1,8 @@
 """What crashes, cuts, lost messages, silent children and lies do to waves: they cost a wave, and nothing else."""
 
 from contextlib import suppress
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,12 +12,13 @@ import laconic as lc
 from laconic.protocol import AgentState
 from laconic.protocol.chart import Chart
 from laconic.protocol.messages import Refusal
-from laconic.protocol.wave_parts import Begin, Down, Missed, PartCode, Snapshot, Sweep, Taken, Up
+from laconic.protocol.wave_parts import Begin, Down, Front, Missed, PartCode, Snapshot, Taken, Up
 from laconic.testing.faults import check
 from laconic.testing.schedules import Schedule
 from laconic.testing.wave_aftermath import look_at_waves
 from laconic.transport.faults import Crash, Drop, Partition
 from laconic.transport.virtual import VirtualNetwork
+from laconic.waves.message import FRONT, Said, Term
 from laconic.waves.roving import WAIT, Entry, Standing, Whole, link_digest
 
 FEATURES = lc.RandomFeatures.gaussian(n_inputs=2, n_frequencies=6, bandwidth=0.5, seed=0)
@@ -186,6 +189,55 @@ def test_a_memory_is_put_back_as_it_was_at_any_moment_of_a_wave(clock):
     assert len(seen) > 4
 
 
+def test_a_memory_holds_fronts_and_refuses_false_ones():
+    names = [f"a{k}" for k in range(21)]
+    agents = make_team(LEARNER, FEATURES, [f"{a}-{b}" for a, b in pairwise(names)], clock="lockstep")
+    play(agents, 8)
+    agent = agents["a7"]
+    node = waves_of(agent).node
+    assert node.place.height == 10 and len(node.fronts.heard) == len(node.fronts.told) == 2
+    state = agent.state()
+    twin = lc.Agent("a7", agent.neighbours, FEATURES, LEARNER, n_agents=21, clock="lockstep")
+    twin.restore(AgentState.from_bytes(state.to_bytes()))
+    assert twin.state().arrays["wave.fronts"].tobytes() == state.arrays["wave.fronts"].tobytes()
+    fronts = state.arrays["wave.fronts"]
+    for false in (fronts[:-1], np.where(np.arange(len(fronts)) == 1, 2.0, fronts)):
+        spoilt = replace(state, arrays={**state.arrays, "wave.fronts": false})
+        with pytest.raises(ValueError, match="front"):
+            lc.Agent("a7", agent.neighbours, FEATURES, LEARNER, n_agents=21, clock="lockstep").restore(spoilt)
+
+
+def test_a_front_that_cannot_be_is_refused_and_forgotten():
+    names = [f"a{k}" for k in range(21)]
+    agents = make_team(LEARNER, FEATURES, [f"{a}-{b}" for a, b in pairwise(names)], clock="lockstep")
+    play(agents, 3)
+    waves = waves_of(agents["a7"])
+    n, one = FEATURES.n_features, waves_of(agents["a6"]).node.place.agent
+    said = Said(FRONT, False, 4.0, 1.0, 0.0, [Term(1, 250, np.full(n, 1000))], 100, np.ones(n, dtype=int))
+    waves.inbox["a6"] = [Front(waves.tree, waves.node.arithmetic.encode(said)[0])]
+    waves.turn(agents["a7"].neighbours, agents["a7"].round)
+    assert waves.refused == [("a6", "too large")] and one not in waves.node.fronts.heard
+    waves.inbox["a6"] = [Front(waves.tree, b"no front")]
+    waves.turn(agents["a7"].neighbours, agents["a7"].round)
+    assert waves.refused[1:] == [("a6", "malformed")]
+    waves.inbox["a6"] = [Front(waves.tree + 1, waves.node.arithmetic.encode(said)[0])]
+    waves.turn(agents["a7"].neighbours, agents["a7"].round)
+    assert len(waves.refused) == 2
+
+
+@pytest.mark.slow
+def test_lost_messages_and_crashes_while_fronts_run_cost_nothing_and_little():
+    network = lc.Network.path(22)
+    X, y = stream(22, 90)
+    whole = lc.simulate(LEARNER, FEATURES, network, X, y)
+    virtual, agents = run(network, [Drop(0.2, 3.0, 0.3)], n_rounds=90)
+    assert virtual.lost > 50 and np.array_equal(virtual.predictions(), whole.predictions)
+    virtual, agents = run(network, [Crash(0.5, 2.0, "4", disk=False)], n_rounds=90, checkpoint_every=1)
+    assert not list(look_at_waves(agents))
+    errors = [np.nanmean((p - y) ** 2) for p in (virtual.predictions(), whole.predictions)]
+    assert errors[0] < 1.05 * errors[1] and np.nanmax(np.abs(virtual.predictions())) < 2
+
+
 # Thin and compiled ---------------------------------------------------------------------------------------------------
 
 
@@ -211,7 +263,7 @@ def example_parts(size=4):
     entry = Entry(b"down" * 9, 300)
     yield Up(200, 2**64 - 1, 5, 0, b"up")
     yield Taken(3, 77)
-    yield Sweep(9, b"")
+    yield Front(9, b"")
     yield Begin(128, 1)
     yield Down(7, 2**63, 2**40, entry)
     yield Standing(0, 2**64 - 1)

@@ -14,7 +14,7 @@ GRAPHS = {
     "path": lc.Network.path(7),
     "star": lc.Network.star(6),
     "random": lc.Network.random(9, p=0.3, seed=1),
-    "deep": lc.Network.path(24),  # twelve deep: it sweeps
+    "deep": lc.Network.path(24),  # twelve deep: with fronts
 }
 
 

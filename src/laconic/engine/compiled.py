@@ -359,8 +359,9 @@ class Compiled:
         return Chunk(columns, finished, _ENDINGS[status], agent)
 
     def _back(self, column: Array) -> Array:
-        """What was recorded of rows, in the order of the agents; mostly nothing is outside, which is in any order."""
-        alike = column.ndim < 2 or (column.dtype == np.int32 and not column.max(initial=0))
+        """What was recorded of rows, in the order of the agents; often all have spoken, and nothing is outside."""
+        told = column.dtype in (np.bool_, np.int32)
+        alike = column.ndim < 2 or not column.size or (told and column.min() == column.max())
         return column if alike else moving.taken(column, self._rank)
 
     @property
@@ -371,14 +372,13 @@ class Compiled:
 
 def make_graph(network: Network, order: Array, rank: Array, dtype: Any, *, weighted: bool) -> rounds.Graph:
     """The graph of rows that are agents in this ``order``; each list of neighbours stays in the order that it has."""
-    starts, neighbours, degrees = network.starts, network.neighbours, network.degrees
+    starts, neighbours = network.starts, network.neighbours
     combination = network.combination if weighted else np.empty(0)
     if order.size:
-        degrees = degrees[order]
-        moved = np.concatenate([[0], np.cumsum(degrees)])
-        entries = np.repeat(starts[order] - moved[:-1], degrees) + np.arange(len(neighbours))
-        starts, neighbours = moved, rank[neighbours[entries]]
-        combination = combination[entries] if weighted else combination
+        starts, neighbours = moving.listed(network.starts, network.neighbours, order, rank)
+        if weighted:
+            entries = np.repeat(network.starts[order] - starts[:-1], np.diff(starts)) + np.arange(len(neighbours))
+            combination = combination[entries]
     return rounds.Graph(starts, neighbours.astype(np.int32, copy=False), combination.astype(dtype))
 
 

@@ -38,6 +38,9 @@ class Log:
         n_rounds = len(columns["labels"])
         if n_rounds == 0:
             return
+        outside = columns["outside"]
+        if outside.size and not outside.any():  # as mostly: one zero stands for all
+            columns = {**columns, "outside": np.broadcast_to(outside[:1, :1].copy(), outside.shape)}
         self._rows += n_rounds
         self._forms = {name: (column.dtype, column.shape[1:]) for name, column in columns.items()}
         self._chunks.append(columns)
@@ -91,7 +94,11 @@ class Log:
 
 
 def _joined(parts: list[Array]) -> Array:
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+    if len(parts) == 1:
+        return parts[0]
+    if all(part.ndim == 2 and part.strides == (0, 0) for part in parts):
+        return np.broadcast_to(parts[0][:1], (sum(map(len, parts)), parts[0].shape[1]))
+    return np.concatenate(parts)
 
 
 def _no_columns(n_agents: int, dtype: str) -> dict[str, Array]:

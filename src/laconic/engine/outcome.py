@@ -53,7 +53,8 @@ def make_trace(
         "seconds": seconds,
     }
     return Trace(
-        saturated=outside / np.float32(features.n_features),
+        # Mostly nothing is outside, and zeros that nobody has written take no memory.
+        saturated=outside / np.float32(features.n_features) if outside.any() else np.zeros(outside.shape),
         degrees=columns.pop("degrees", network.degrees),
         state=state,
         about=about,

@@ -285,8 +285,7 @@ class CompiledWaving(Waving):
             Node(rule, place, BlockOwn(rule, arithmetic, self._block, place.agent), common) for place in self.places
         ]
 
-    def advance(self, X: Array, y: Array, mapped: bool = False) -> Chunk:
-        """Run the rounds of ``X`` (T, N, d), or of features (T, N, 2L) if ``mapped``, with labels ``y`` (T, N)."""
+    def _advance(self, X: Array, y: Array, mapped: bool) -> Chunk:
         n_agents = self.network.n_agents
         bad = ~np.isfinite(X).all(axis=(1, 2))
         n_rounds = int(np.argmax(bad)) if bad.any() else len(y)

@@ -13,6 +13,7 @@ import numpy as np
 
 from laconic._validate import Array
 from laconic._worded import ArgumentError
+from laconic.engine.blas import one_thread
 from laconic.engine.chunk import Chunk
 from laconic.engine.endings import DIVERGENCE
 from laconic.features import RandomFeatures
@@ -82,6 +83,10 @@ class Waving:
 
     def advance(self, X: Array, y: Array, mapped: bool = False) -> Chunk:
         """Run the rounds of ``X`` (T, N, d), or of features (T, N, 2L) if ``mapped``, with labels ``y`` (T, N[, K])."""
+        with one_thread():
+            return self._advance(X, y, mapped)
+
+    def _advance(self, X: Array, y: Array, mapped: bool) -> Chunk:
         columns: dict[str, list[Any]] = {}
         ending, agent, finished = None, 0, 0
         samples, labels = (array.astype(self.dtype, copy=False).astype(np.float64) for array in (X, y))

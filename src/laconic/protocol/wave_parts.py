@@ -3,7 +3,7 @@
 all        1 kind, then
 up         varint wave; 8 standing, 8 tree, 8 base: digests; varint length; the message up
 taken      varint wave; 8 digest of the link that came of it, 0 if there was none with that base
-sweep      8 tree; varint length; the message
+front      8 tree; varint length; the message
 begin      varint wave; 8 standing                                on slots: the wave has begun
 down       varint wave; 8 standing before; varint start of the next, clock; varint length; the message down
 standing   varint waves; 8 digest
@@ -46,8 +46,8 @@ class Taken(NamedTuple):
     link: int
 
 
-class Sweep(NamedTuple):
-    """What the path to the root knows, before the first wave."""
+class Front(NamedTuple):
+    """What is known on this side of an edge of a deep tree, before the first wave."""
 
     tree: int
     data: bytes
@@ -84,9 +84,9 @@ class Snapshot(NamedTuple):
     whole: Whole
 
 
-Part = Up | Taken | Sweep | Begin | Down | Standing | Missed | Snapshot
+Part = Up | Taken | Front | Begin | Down | Standing | Missed | Snapshot
 _KINDS: dict[type, int] = {
-    kind: k for k, kind in enumerate((Up, Taken, Sweep, Begin, Down, Standing, Missed, Snapshot), 1)
+    kind: k for k, kind in enumerate((Up, Taken, Front, Begin, Down, Standing, Missed, Snapshot), 1)
 }
 
 
@@ -116,7 +116,7 @@ class PartCode:
                 return encode_count(wave) + _longs(standing, tree, base) + _framed(data)
             case Taken(wave, link):
                 return encode_count(wave) + _longs(link)
-            case Sweep(tree, data):
+            case Front(tree, data):
                 return _longs(tree) + _framed(data)
             case Begin(wave, standing):
                 return encode_count(wave) + _longs(standing)
@@ -149,10 +149,10 @@ class PartCode:
         return parts
 
     def _read(self, kind: int, data: bytes, at: int) -> tuple[Part, int]:
-        if kind == _KINDS[Sweep]:
+        if kind == _KINDS[Front]:
             (tree,), at = _read_longs(data, at, 1)
             message, at = self._unframed(data, at)
-            return Sweep(tree, message), at
+            return Front(tree, message), at
         (count,), at = read_counts(data, at, 1)
         if kind == _KINDS[Up]:
             (standing, tree, base), at = _read_longs(data, at, 3)

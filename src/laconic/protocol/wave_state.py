@@ -20,12 +20,12 @@ from laconic.waves import Common
 from laconic.waves.node import Link, Told
 from laconic.waves.own import number_of
 from laconic.waves.roving import FURTHEST, LOGGED, Entry, RovingNode
-from laconic.waves.saving import joined, node_parts, packed, split, unpacked
+from laconic.waves.saving import front_size, joined, node_parts, packed, split, unpacked
 
 _ROUNDING = 1e-6  # how far below zero, of the largest, an eigenvalue may lie
 _LEAST_REACH = 32.0  # targets of losses with labels of one
 _LIMITS = {"theta": MODEL_LIMIT, "step": 2 * MODEL_LIMIT, "since": MODEL_LIMIT, "count": float(COUNT_LIMIT)}
-_LIMITS |= dict.fromkeys(("information", "link"), FURTHEST) | dict.fromkeys(("own", "above"), FURTHEST * COUNT_LIMIT)
+_LIMITS |= dict.fromkeys(("information", "link"), FURTHEST) | dict.fromkeys(("own", "fronts"), FURTHEST * COUNT_LIMIT)
 
 
 class WaveMemory(NamedTuple):
@@ -79,7 +79,7 @@ def check_waves(waves: Waves, about: Mapping[str, Any], arrays: Mapping[str, Arr
     parts = {name: arrays[f"wave.{name}"] for name in fresh}
     triangle = len(fresh["link"])
     outputs = node.rule.outputs
-    free = {"since": (None, size + 1 + outputs), "above": (None,), "probe": (None,), "pending": (None,)}
+    free = {"since": (None, size + 1 + outputs), "fronts": (None,), "probe": (None,), "pending": (None,)}
     for name, array in parts.items():
         kind = np.dtype(np.uint8) if name == "pending" else fresh[name].dtype
         _check(name, array, free.get(name, np.atleast_1d(fresh[name]).shape), kind)
@@ -90,9 +90,13 @@ def check_waves(waves: Waves, about: Mapping[str, Any], arrays: Mapping[str, Arr
     _check_own(parts, largest)
     if (parts["energy"] < 0).any() or not (parts["trust"] >= 1).all():
         raise ValueError("state has a common model that no agent can have.")
-    longest = 1 + triangle + outputs * (size + 1), outputs * (size + 3)
-    if len(parts["above"]) not in (0, longest[0]) or len(parts["probe"]) not in (0, longest[1]):
-        raise ValueError("state has a sweep or a probe of another size.")
+    front, probe = front_size(size, outputs), outputs * (size + 3)
+    if len(parts["fronts"]) % front or len(parts["probe"]) not in (0, probe):
+        raise ValueError("state has fronts or a probe of another size.")
+    for row in parts["fronts"].reshape(-1, front):
+        _count(int(row[0]), 1 << 32)
+        if row[0] != int(row[0]) or row[1] not in (0, 1) or not 0 < row[2] <= COUNT_LIMIT:
+            raise ValueError("state has a front that nobody can have said.")
     if not -1 <= int(parts["marked"]) == (len(parts["since"]) if len(parts["since"]) else int(parts["marked"])):
         raise ValueError("state has samples that no wave has left.")
     waves_done = [_count(int(number)) for number in parts["wave"]]
@@ -132,6 +136,7 @@ def put_waves(waves: Waves, memory: WaveMemory, names: set[str]) -> None:
     node.restore({**memory.parts, "told": told}, memory.counts, memory.log, links)
     if not same:
         node.say_again()
+        node.fronts.clear()
 
 
 def _check(name: str, array: Array, shape: tuple[int | None, ...], kind: np.dtype[Any]) -> None:

@@ -22,10 +22,10 @@ from laconic.protocol.chart import Chart, Spot
 from laconic.protocol.messages import Kind, Statement
 from laconic.protocol.session import Session
 from laconic.protocol.unshared import Unshared
-from laconic.protocol.wave_parts import Begin, Down, Missed, Part, PartCode, Snapshot, Sweep, Taken, Up
+from laconic.protocol.wave_parts import Begin, Down, Front, Missed, Part, PartCode, Snapshot, Taken, Up
 from laconic.protocol.wire import identity
 from laconic.waves import Common
-from laconic.waves.message import SWEEP, wave_of
+from laconic.waves.message import FRONT, wave_of
 from laconic.waves.node import Message
 from laconic.waves.plausible import heaviest
 from laconic.waves.roving import RovingNode, Standing, Unsound
@@ -33,7 +33,7 @@ from laconic.waves.rule import Numbers
 from laconic.waves.tree import by_name
 
 MOST_WAITING = 64  # statements of a neighbour between two rounds
-LATER, MARGIN = 4, 1024  # how many times an agent's own rounds another may have lived, and how many more
+LATER, MARGIN = 4, 64  # how many times an agent's own rounds another may have lived, and how many more
 NEAR = 64  # in lockstep, where all are in one round: by how much another's clock may be ahead of it
 
 
@@ -209,10 +209,10 @@ class Waves(Unshared):
     def _send(self, message: Message) -> None:
         node = self.node
         part: Part
-        if message.to == (node.place.parent,):
+        if wave_of(message.data) == FRONT:
+            part = Front(self.tree, message.data)
+        elif message.to == (node.place.parent,):
             part = Up(node.wave, node.standing.digest, self.tree, node.base(), message.data)
-        elif wave_of(message.data) == SWEEP:
-            part = Sweep(self.tree, message.data)
         else:
             part = Down(node.wave - 1, node.before, self.clock, node.last_entry())
         for number in message.to:
@@ -236,6 +236,9 @@ class Waves(Unshared):
         if any(Up in parts for parts in self._out.values()):
             self.node.unsay()
         self.begun -= {identity(name) for name in self._out}
+        for name, parts in self._out.items():
+            if Front in parts:
+                self.node.fronts.forget(identity(name))
         self._out = {}
 
     def meet(self, name: str) -> None:
@@ -256,9 +259,9 @@ class Waves(Unshared):
                         node.say_again()
                     elif number == node.place.parent and wave == node.wave:
                         node.taken(link)
-                case Sweep(tree, data):
-                    if number == node.place.parent and tree == self.tree:
-                        node.hear_sweep(data)
+                case Front(tree, data):
+                    if tree == self.tree and number in (node.place.parent, *node.place.children):
+                        node.take_front(number, data)
                 case Begin(wave, standing):
                     if (wave, standing) == (node.wave, node.standing.digest):
                         node.begun = True

@@ -19,6 +19,7 @@ The files, from the ground up:
     forgetting   least squares that forget
     arms         an agent's own prediction beside the model that all share
     node         one agent, whole: samples, times and bytes in; predictions and bytes out
+    fronts       what neighbours in a deep tree tell each other until the first wave has come
     routes       who a message went to, told from who spoke when
 
 How to run a ``Node``, with a simulator or on a wire: ``node.learn(phi, label)`` in every round, which returns the

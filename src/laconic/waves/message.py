@@ -22,8 +22,8 @@ from laconic._validate import Array
 from laconic.waves.codes import FOURTHS, WIDEST, Reader, Writer
 from laconic.waves.rule import Numbers
 
-CODE = 3  # the number of this way to say it, which agents compare; 1 had exp-Golomb codes, 2 another doubt
-SWEEP = 0  # the wave number of a sweep; waves count from 1
+CODE = 4  # the number of this way to say it, which agents compare; 1 had exp-Golomb codes, 2 another doubt, 3 sweeps
+FRONT = 0  # the wave number of a front; waves count from 1
 _WAVES = 2**15 - 1
 MOST_TERMS = 4096
 _NO_CODES = np.zeros(0, dtype=np.int64)
@@ -38,7 +38,7 @@ class Term(NamedTuple):
 
 
 class Said(NamedTuple):
-    """The content of a message, up, down or of a sweep.
+    """The content of a message, up, down or of a front.
 
     ``flag`` says of a message up that it builds on the information before the newest, of one down that it lifts.
     ``thin`` is None but in messages down, which say nothing of ``q``, ``v``, ``pull`` and ``doubt``. Of several outputs
@@ -109,7 +109,7 @@ def briefly(parts: Sequence[Numbers]) -> tuple[Numbers, ...]:
 
 
 def numbered(wave: int) -> int:
-    """The 15 bits that a message says of a wave's number; 0 is left to sweeps."""
+    """The 15 bits that a message says of a wave's number; 0 is left to fronts."""
     return (wave - 1) % _WAVES + 1
 
 

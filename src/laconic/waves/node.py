@@ -14,9 +14,10 @@ import numpy as np
 from laconic._validate import Array
 from laconic.waves.common import Common, Following
 from laconic.waves.describing import describe_change, lift_low
-from laconic.waves.message import SWEEP, Said, Term, briefly, numbered, wave_of
+from laconic.waves.fronts import Fronts, Known
+from laconic.waves.message import FRONT, Said, Term, briefly, numbered, wave_of
 from laconic.waves.own import Own, Probe, Report
-from laconic.waves.rule import SWEEP_HEIGHT, SWEEP_LOOSENESS, Numbers, Rule, at_least, at_most
+from laconic.waves.rule import DEEP, Numbers, Rule, at_least, at_most
 from laconic.waves.terms import quantized_each
 from laconic.waves.tree import Place
 
@@ -55,15 +56,6 @@ class Told(NamedTuple):
     bend: Numbers
     pull: Numbers = 0.0
     doubt: Numbers = 0.0
-
-
-class Above(NamedTuple):
-    """What a sweep brought from the path to the root: n_p, S_p, r_p, q_p."""
-
-    n: float
-    information: Array
-    moments: Array
-    square: Numbers
 
 
 class Sum(NamedTuple):
@@ -107,6 +99,8 @@ class Node:
         U_i and n_i, as its parent has them.
     links, links_before : dict
         Those of its children, and the ones before.
+    fronts : Fronts
+        What neighbours in a deep tree told each other before the first wave came.
     log : list of bytes
         The messages down that it has applied, verbatim, that of wave 1 first: for children that missed them.
     confirmed : dict
@@ -131,7 +125,7 @@ class Node:
         self.confirmed = dict.fromkeys(place.children, 0)
         self.told: Told | None = None
         self.heard: dict[int, Told] = {}
-        self.above: Above | None = None
+        self.fronts = Fronts(rule, self.arithmetic, self.n_features)
         self.pending: Said | None = None
         self.relay: Message | None = None
         self._carried, self._climb = (0, 0.0), place.height - place.depth
@@ -161,8 +155,8 @@ class Node:
         if not down and sender not in self.place.children:
             raise ValueError(f"agent {self.place.agent} has no neighbour {sender} in the tree")
         wave = wave_of(data)
-        if down and wave == SWEEP:
-            return self._hear_sweep(self._read(data))
+        if wave == FRONT:
+            return self.hear_front(sender, self._read(data))
         if down:
             return self.catch_up([data])
         if wave != numbered(self.wave):
@@ -172,7 +166,7 @@ class Node:
         return True
 
     def _read(self, data: bytes) -> Said:
-        """What a message up, or of a sweep, says."""
+        """What a message up, or a front, says."""
         return self.arithmetic.decode(data, self.n_features, down=False, outputs=self.rule.outputs)[0]
 
     def catch_up(self, entries: Sequence[bytes]) -> bool:
@@ -222,13 +216,10 @@ class Node:
         number = 0 if link is None else link.number
         return Link(information, said.n, number + 1), Told(moments, said.q, said.v, said.pull, said.doubt)
 
-    def _hear_sweep(self, said: Said) -> bool:
-        if self.wave > 1 or self.adopted:
+    def hear_front(self, sender: int, said: Said) -> bool:
+        """Take in a front, and learn what it says at once."""
+        if self.adopted or not self.matched or not self.fronts.hear(sender, said):
             return False
-        lower, _ = self.common.whitener(self.carried)
-        nothing = np.zeros((self.n_features, self.n_features))
-        mean, moments = self.arithmetic.understood(nothing, lower, said)
-        self.above = Above(said.n, said.n * mean, moments, said.q)
         self._fuse()
         return True
 
@@ -243,16 +234,15 @@ class Node:
         if self.relay is not None:
             said.append(self.relay)
             self.relay = None
-        if self.matched and place.children and t == self.start + place.depth:
-            said.append(self._sweep())
+        said += self._pass_fronts(t)
         if due:
             said.append(self._up() if place.parent is not None else self._decide())
         return said
 
     @property
     def matched(self) -> bool:
-        """Whether this is the first wave of a deep tree: a sweep precedes it, and its vectors match its matrices."""
-        return self.wave == 1 and self.place.height >= SWEEP_HEIGHT
+        """Whether this is the first wave of a deep tree: fronts precede it, and its vectors match its matrices."""
+        return self.wave == 1 and self.place.height >= DEEP
 
     @property
     def carried(self) -> float:
@@ -289,15 +279,39 @@ class Node:
         message, self.pending = self._coded((self.place.parent or 0,), numbered(self.wave), total, base, tau)
         return message
 
-    def _sweep(self) -> Message:
-        """*Sweep*: own data and what came from above, on to the children."""
-        own = self.own
-        above = self.above or Above(0.0, np.zeros_like(own.information), np.zeros_like(own.moments), 0.0)
-        n = float(np.float32(own.count + above.n))
-        square, nothing = own.square + above.square, 0.0 * self.trust
-        information, moments = own.information + above.information, own.moments + above.moments
-        total = Sum(n, information, moments, square, nothing, nothing, nothing, spread=square)
-        return self._coded(self.place.children, SWEEP, total, np.zeros_like(own.information), SWEEP_LOOSENESS)[0]
+    def _pass_fronts(self, t: int) -> list[Message]:
+        """Fronts that pass here when ``t`` rounds are over; towards the root until the wave itself says more."""
+        if not self.matched:
+            return []
+        place = self.place
+        outward, inward = self.rule.fronts(t, place.depth, place.height)
+        to = place.children if outward else ()
+        if inward and place.parent is not None and t < self.start + place.height - place.depth:
+            to = (*to, place.parent)
+        made = []
+        for other in to:
+            said = self.fronts.say(other, self._heard_of(other))
+            if said is not None:
+                data, bits = self.arithmetic.encode(said)
+                made.append(Message((other,), data, bits, len(said.terms), self.wave, self.start))
+        return made
+
+    def _heard_of(self, beside: int | None = None) -> Known:
+        """Own data and all that has come before the first wave, but for what came from the neighbour ``beside``."""
+        own, place, fronts = self.own, self.place, self.fronts.heard
+        n, S, r, q, edges = own.count, own.total(), own.moments.copy(), own.square, 0
+        for other in place.children if place.parent is None else (*place.children, place.parent):
+            if other == beside:
+                continue
+            link, front = self.links.get(other), fronts.get(other)
+            if other in self.heard and link is not None and (front is None or front.n <= link.n):
+                told = self.heard[other]
+                n, S, r, q = n + link.n, S + link.n * link.information, r + told.moments, q + told.square
+            elif front is not None:
+                known = front.known(self.rule)
+                n, S, r, q = n + known.n, S + known.information, r + known.moments, q + known.square
+                edges += 1
+        return Known(n, S, r, q, edges)
 
     def _coded(self, to: tuple[int, ...], wave: int, total: Sum, base: Array, tau: float) -> tuple[Message, Said]:
         """Terms of the change from n B to S, and the vector, both whitened by what everybody knows."""
@@ -305,17 +319,16 @@ class Node:
         sigma = math.sqrt(max(self.own.count, 1.0) / carried)
         lower, _ = self.common.whitener(carried)
         size = rule.delta * sigma * _root_mean(total)
-        tolerance, fineness = tau * rule.kappa * sigma, rule.fineness(self.n_features, self.matched)
+        tolerance, fineness = tau * rule.coarse(self.place.height) * sigma, rule.fineness(self.n_features, self.matched)
         asked = lower, total.information, total.n, base, tolerance, fineness, rule.most
         if not self.matched:
             letter = self.arithmetic.letter(wave, _even(self.link), total[3:7], *asked, total.moments, size)
         else:
-            terms = [Term(*term) for term in self.arithmetic.told(*asked, total.moments, size)[0]]
+            terms = self.arithmetic.told(*asked, total.moments, size)[0]
             moments = self._matching(total, lower, base, terms)
             step, codes = quantized_each(self.arithmetic.forward(lower, moments), size)
-            flag = wave != SWEEP and _even(self.link)
             q, v, pull, doubt = briefly(total[3:7])
-            said = Said(wave, flag, total.n, q, v, terms, step, codes, pull=pull, doubt=doubt)
+            said = Said(wave, _even(self.link), total.n, q, v, terms, step, codes, pull=pull, doubt=doubt)
             letter = said, *self.arithmetic.encode(said)
         said, data, bits = letter
         return Message(to, data, bits, len(said.terms), self.wave, self.start), said
@@ -349,20 +362,21 @@ class Node:
         n, S = total.n, total.information
         common, asked = self._thinned(total)
         fineness, thick = rule.fineness(self.n_features, self.matched), common.thick(n)
+        kappa = rule.coarse(self.place.height)
         # 1. The change from n C + thick I to S + thick I, whitened by the former.
         lower, raised = common.whitener(n)
         residual = total.moments - common.thin * rule.ridge * common.theta
         terms: Sequence[Term]
-        if raised or rule.kappa < 0.5:
+        if raised or kappa < 0.5:
             known = arithmetic.whitened(lower, arithmetic.thickened(common.information, n, thick))
             wanted = arithmetic.whitened(lower, S + thick * np.eye(self.n_features))
-            terms, spectrum = describe_change(arithmetic, known, wanted, rule.kappa, fineness, rule.most)
+            terms, spectrum = describe_change(arithmetic, known, wanted, kappa, fineness, rule.most)
             change = arithmetic.solved(lower, spectrum, residual)
         else:
-            terms, change = arithmetic.settled(lower, S, thick, rule.kappa, fineness, rule.most, residual)
+            terms, change = arithmetic.settled(lower, S, thick, kappa, fineness, rule.most, residual)
         ahead = rule.carried(rule.following(self.start, self.place.height), self.place.census)
         low = -common.thick(ahead) / (2 * ahead)
-        terms, lift, raised_to = lift_low(arithmetic, common.information, lower, terms, n, low, rule.kappa, fineness)
+        terms, lift, raised_to = lift_low(arithmetic, common.information, lower, terms, n, low, kappa, fineness)
         revised = common.revised(n, terms, lift, raised_to)
         # 2. The measured over the expected curvature of the last step; then the next step.
         trust = _trusted(self.trust, total.bend, common.energy * n)
@@ -389,7 +403,8 @@ class Node:
         self.adopted = self.wave
         self.start = self.rule.following(self.start, self.place.height)
         self.wave += 1
-        self.heard, self.told, self.above, self.pending = {}, None, None, None
+        self.heard, self.told, self.pending = {}, None, None
+        self.fronts.clear()
 
     def _adopt(self, n: float) -> None:
         """*Adopt*: P = (L L')^-1, w = theta, then RLS with each sample since the snapshot. Those to come are fresh."""
@@ -402,21 +417,13 @@ class Node:
 
     def _fuse(self) -> None:
         """*Fuse*: until the first adoption, what has come is learned at once, if it makes a sound matrix."""
-        if self.adopted or self.place.parent is None:
+        if self.adopted or (self.place.parent is None and not self.matched):
             return
-        own = self.own
-        n, S, r = own.count, own.total(), own.moments.copy()
-        for child in self.place.children:
-            if child in self.heard:
-                link = self.links[child]
-                n, S, r = n + link.n, S + link.n * link.information, r + self.heard[child].moments
-        if self.above is not None:
-            n, S, r = n + self.above.n, S + self.above.information, r + self.above.moments
-        thick = self.rule.thick(n)
-        H = S + thick * np.eye(self.n_features)
-        if self.arithmetic.above(H, thick / 4):
+        known = self._heard_of()
+        H = known.matrix(self.rule)
+        if self.arithmetic.above(H, self.rule.thick(known.n) / 4):
             P = self.arithmetic.inverted(H)
-            own.replace(P, r @ P)
+            self.own.replace(P, known.moments @ P)
 
 
 def _trusted(trust: Numbers, bend: Numbers, expected: Numbers) -> Numbers:

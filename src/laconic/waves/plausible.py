@@ -37,7 +37,14 @@ def heaviest(rule: Rule, unit: bool) -> float:
 
 
 def why_not(
-    common: Common, carried: float, said: Said, information: Array, moments: Array, members: int, weight: float
+    common: Common,
+    carried: float,
+    said: Said,
+    information: Array,
+    moments: Array,
+    members: int,
+    weight: float,
+    height: int,
 ) -> str:
     """What a child's message says that cannot be; empty if all of it can.
 
@@ -51,6 +58,8 @@ def why_not(
         How many agents are in the child's subtree.
     weight : float
         ``heaviest``.
+    height : int
+        Of the whole tree.
     """
     rule, arithmetic, n = common.rule, common.arithmetic, said.n
     if not n <= members * rule.horizon * (1 + 1e-6):
@@ -64,7 +73,7 @@ def why_not(
     ):
         return "more information than samples have"
     lower, _ = common.whitener(carried)
-    left = LEFT_OUT * rule.kappa * math.sqrt(members * max(n, float(members)) / carried)
+    left = LEFT_OUT * rule.coarse(height) * math.sqrt(members * max(n, float(members)) / carried)
     if len(said.terms) >= rule.most:  # there was more to be told, each term smaller than those that were
         left += len(lower) * min(float(arithmetic.square(term.step, term.codes)) for term in said.terms)
     whole = arithmetic.whitened(lower, n * information) + left * np.eye(len(lower))

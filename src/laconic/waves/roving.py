@@ -123,6 +123,8 @@ class RovingNode(Node):
         for kept in (self.links, self.links_before, self.heard):
             for child in set(kept) - same:
                 del kept[child]
+        if place != self.place:
+            self.fronts.clear()
         self.place, self.members, self.below = place, members, below
         self._carried = (0, 0.0)
         self._waited = self._late = 0
@@ -133,6 +135,7 @@ class RovingNode(Node):
             self.say_again()
         for kept in (self.links, self.links_before, self.heard):
             kept.pop(other, None)
+        self.fronts.forget(other)
 
     @property
     def standing(self) -> Standing:
@@ -160,8 +163,8 @@ class RovingNode(Node):
         if self.relay is not None:
             said.append(self.relay._replace(to=place.children))
             self.relay = None
-        if self.matched and place.children and self.lockstep and t == self.start + place.depth:
-            said.append(self._sweep())
+        if self.lockstep:
+            said += self._pass_fronts(t)
         self._late += t >= self.start + (place.height if self.lockstep else 0)
         if self.spoke or not self.is_due(t):
             return said
@@ -224,8 +227,8 @@ class RovingNode(Node):
         return digest
 
     def _why_not(self, child: int, said: Said, link: Link, told: Told) -> str:
-        members = len(self.members[child])
-        return why_not(self.common, self.carried, said, link.information, told.moments, members, self.weight)
+        members, height = len(self.members[child]), self.place.height
+        return why_not(self.common, self.carried, said, link.information, told.moments, members, self.weight, height)
 
     def taken(self, digest: int) -> None:
         """The parent has made the link with that digest of what it was told; of what was said before, if it differs."""
@@ -243,9 +246,16 @@ class RovingNode(Node):
         self.link = None
         self.unsay()
 
-    def hear_sweep(self, data: bytes) -> None:
-        """Take in what the path to the root knows; ValueError if it is no message."""
-        self._hear_sweep(self._read(data))
+    def take_front(self, sender: int, data: bytes) -> None:
+        """Take in what a neighbour knows before the first wave; ValueError if it is no message, or cannot be."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.hear_front(sender, self._read(data))
+            front = self.fronts.heard.get(sender)
+            if front is None:
+                return
+            if not (_within(front.information, FURTHEST * max(front.n, 1.0)) and _within(front.model, _LARGEST_MODEL)):
+                self.fronts.forget(sender)
+                raise Unsound("sums that cannot be")
 
     # What everybody knows -------------------------------------------------------------------------------------------
 
@@ -399,7 +409,8 @@ class RovingNode(Node):
             self.check(common, whole.n, whole.start, yardstick)
         self.common, self.n = common, whole.n
         self.wave, self.adopted, self.start = whole.waves + 1, whole.waves, whole.start
-        self.heard, self.told, self.above, self.pending, self.relay = {}, None, None, None, None
+        self.heard, self.told, self.pending, self.relay = {}, None, None, None
+        self.fronts.clear()
         self.log, self.trail = [], []
         self.before = 0
         self.marked = self.counted = 0.0

@@ -11,8 +11,10 @@ import numpy as np
 from laconic._validate import Array
 from laconic.losses import LOSSES, Loss
 
-SWEEP_HEIGHT = 10  # of a deep tree: from here on the first wave is preceded by a sweep down
-SWEEP_LOOSENESS = 8.0  # of what a sweep says of a matrix, in tolerances: its vector makes up for that
+DEEP = 10  # the height of a deep tree: from here on fronts run until the first wave has come
+FRONT_LOOSENESS = 12.0  # of what a front says of a matrix, in tolerances: its model makes up for that
+_DEEP_LOOSENESS = 1.5  # of all waves there: who has heard fronts can wait for the rest of a matrix
+_FRONTS = 3  # that are on their way at once from the root to the deepest agent, and as many back
 _COARSENESS = 2.0  # of steps in the first wave of a deep tree, for the same reason
 THINNEST = 2.0**-10  # of what is added to the diagonal, at the least
 _CLEAR, _WORTH = 2.5, 0.003  # from how many deviations, and which gain a sample, on that changes
@@ -122,6 +124,20 @@ class Rule(NamedTuple):
         nu = n_features**-0.5 if self.nu is None else self.nu
         return Fineness(_COARSENESS * nu, 1.0) if matched else Fineness(nu)
 
+    def front_fineness(self, n_features: int) -> Fineness:
+        """Steps of nu, whatever the tolerance is: an error is measured by what is known already, which is 1."""
+        nu = n_features**-0.5 if self.nu is None else self.nu
+        return Fineness(nu / math.sqrt(max(1.0, FRONT_LOOSENESS * self.kappa)), 1.0)
+
+    def fronts(self, t: int, depth: int, height: int) -> tuple[bool, bool]:
+        """Whether a front passes an agent when ``t`` rounds are over, away from the root; and one towards it.
+
+        The first ones start all over the tree at once, each some hops away from the next; at the root one passes over
+        from the one direction into the other.
+        """
+        since, apart = t - self.first, max(1, height // _FRONTS)
+        return since >= 0 and (since - depth) % apart == 0, since >= 0 and (since + depth) % apart == 0
+
     def following(self, start: int, height: int) -> int:
         """When the wave after that of ``start`` starts: s + max(2h+1, ceil((growth-1) min(s, horizon)))."""
         return start + max(2 * height + 1, math.ceil((self.growth - 1) * min(start, self.horizon)))
@@ -132,6 +148,10 @@ class Rule(NamedTuple):
         for depth, agents in enumerate(census):
             total += agents * min(float(start + len(census) - 1 - depth), self.horizon)
         return total
+
+    def coarse(self, height: int) -> float:
+        """kappa, or more in a deep tree."""
+        return self.kappa * (_DEEP_LOOSENESS if height >= DEEP else 1.0)
 
     def looseness(self, n_agents: int, inner: int) -> float:
         """tau of an inner agent's terms, tau^2 = clip(N/I, 1, 4): it speaks for many, and its words are heard twice."""

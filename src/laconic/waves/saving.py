@@ -14,7 +14,9 @@ import numpy as np
 
 from laconic._validate import Array
 from laconic.waves.common import Common
-from laconic.waves.node import Above, Link, Message, Node, Told
+from laconic.waves.fronts import Front
+from laconic.waves.message import FRONT, wave_of
+from laconic.waves.node import Link, Message, Node, Told
 from laconic.waves.own import Probe, number_of
 from laconic.waves.rule import Numbers, Rule
 
@@ -46,7 +48,7 @@ def unpacked(triangle: Array) -> Array:
 def node_parts(node: Node) -> dict[str, Array]:
     """All that a node knows, as arrays."""
     own, common, nothing = node.own.parts(), node.common.parts(), np.zeros(0)
-    link, told, above = node.link, node.told, node.above
+    link, told = node.link, node.told
     size, outputs = node.n_features, node.rule.outputs
     return {
         **own,
@@ -62,7 +64,7 @@ def node_parts(node: Node) -> dict[str, Array]:
         "link_number": np.array(0 if link is None else link.number),
         "told": np.full(outputs * (size + 4), np.nan) if told is None else joined(told),
         "probe": nothing if node.probe is None else joined(node.probe),
-        "above": nothing if above is None else _flat(above),
+        "fronts": nothing if not (fronts := _fronts_of(node)) else np.concatenate(fronts),
         "pending": _letter(node),
     }
 
@@ -78,8 +80,8 @@ def restore_node(node: Node, parts: Mapping[str, Array], common: Common | None =
     node.wave, node.start, node.adopted = (int(number) for number in parts["wave"])
     node.trust, node.asked = number_of(parts["trust"]), float(parts["asked"])
     node.link, node.told = link_of(parts), told_of(parts, rule)
-    above, probe = parts["above"], parts["probe"]
-    node.above = _unflat(above, node) if len(above) and not np.isnan(above[0]) else None
+    probe = parts["probe"]
+    _restore_fronts(node, parts["fronts"])
     if len(probe) and not np.isnan(probe).any():
         node.own.watch(node.common.theta, Probe(*split(probe, rule, 3)))
     letter = parts["pending"].astype(np.uint8).tobytes()
@@ -128,13 +130,28 @@ def tree_rows(nodes: Sequence[Node], mail: Sequence[tuple[int, Message]]) -> dic
     letters: list[list[Message]] = [[] for _ in nodes]
     for sender, message in mail:
         letters[sender].append(message)
-    # A node says two things at once at the most, one of them to its parent.
     rows["mail"] = _stacked([np.frombuffer(b"".join(m.data for m in own), dtype=np.uint8) for own in letters])
-    rows["mail_sizes"] = np.zeros((len(nodes), 2, 2), dtype=np.int64)
+    rows["mail_sizes"] = np.zeros((len(nodes), max(2, *map(len, letters)), 2), dtype=np.int64)
     for sender, own in enumerate(letters):
         for k, message in enumerate(own):
-            rows["mail_sizes"][sender, k] = len(message.data), message.to == nodes[sender].place.children
+            rows["mail_sizes"][sender, k] = len(message.data), _way(message, nodes[sender])
     return rows
+
+
+def _way(message: Message, node: Node) -> int:
+    """Up 0, down 1; a front to the parent 2, to the k-th child 3 + k."""
+    place = node.place
+    if wave_of(message.data) != FRONT:
+        return int(message.to == place.children)
+    return 2 if message.to == (place.parent,) else 3 + place.children.index(message.to[0])
+
+
+def _there(way: int, node: Node) -> tuple[int, ...]:
+    """To whom a message went that way."""
+    place = node.place
+    if way in (0, 2):
+        return (place.parent or 0,)
+    return place.children if way == 1 else (place.children[way - 3],)
 
 
 def restore_tree(nodes: Sequence[Node], rows: Mapping[str, Array]) -> list[tuple[int, Message]]:
@@ -147,11 +164,10 @@ def restore_tree(nodes: Sequence[Node], rows: Mapping[str, Array]) -> list[tuple
         restore_node(node, all_parts[i], shared)
         shared = node.common if together else None
         at = 0
-        for size, down in rows["mail_sizes"][i].tolist():
+        for size, way in rows["mail_sizes"][i].tolist():
             if size:
                 data = rows["mail"][i, at : at + size].astype(np.uint8).tobytes()
-                to = node.place.children if down else (node.place.parent or 0,)
-                mail.append((i, Message(to, data, 0, 0, 0, 0)))
+                mail.append((i, Message(_there(way, node), data, 0, 0, 0, 0)))
                 at += size
     for node in nodes:
         for child in node.place.children:
@@ -167,8 +183,8 @@ def _row(rows: Mapping[str, Array], agent: int) -> dict[str, Array]:
     """An agent's parts: its rows without what filled them up."""
     parts = {name: column[agent] for name, column in rows.items()}
     pending = 0
-    for size, down in rows["mail_sizes"][agent].tolist():
-        pending = size if size and not down else pending
+    for size, way in rows["mail_sizes"][agent].tolist():
+        pending = size if size and way == 0 else pending
     return {**parts, "pending": parts["pending"][:pending]}
 
 
@@ -192,13 +208,27 @@ def _stacked(arrays: Sequence[Array]) -> Array:
     return rows
 
 
-def _flat(above: Above) -> Array:
-    return np.concatenate([[above.n], packed(above.information), joined((above.moments, above.square))])
+def front_size(n_features: int, outputs: int) -> int:
+    """How many numbers a front is kept in."""
+    return 3 + len(_triangle(n_features)) + outputs * (n_features + 1)
 
 
-def _unflat(flat: Array, node: Node) -> Above:
-    end = 1 + len(_triangle(node.n_features))
-    return Above(float(flat[0]), unpacked(flat[1:end]), *split(flat[end:], node.rule, 1))
+def _fronts_of(node: Node) -> list[Array]:
+    """Of each front the neighbour, whether it was told or heard, and what it said."""
+    known = [(0.0, node.fronts.heard), (1.0, node.fronts.told)]
+    return [
+        np.concatenate([[other, told, front.n], packed(front.information), joined((front.model, front.square))])
+        for told, fronts in known
+        for other, front in fronts.items()
+    ]
+
+
+def _restore_fronts(node: Node, flat: Array) -> None:
+    node.fronts.clear()
+    end = 3 + len(_triangle(node.n_features))
+    for row in flat[~np.isnan(flat)].reshape(-1, front_size(node.n_features, node.rule.outputs)):
+        fronts = node.fronts.told if row[1] else node.fronts.heard
+        fronts[int(row[0])] = Front(float(row[2]), unpacked(row[3:end]), *split(row[end:], node.rule, 1))
 
 
 def _same(one: Common, other: Common) -> bool:

@@ -28,6 +28,7 @@ from laconic.deploy.settings.site import Site
 from laconic.deploy.settings.sources import ZenohSettings
 from laconic.deploy.sources.base import Source
 from laconic.engine import Diverged
+from laconic.engine.blas import one_thread
 from laconic.engine.compiling import when_compiling
 from laconic.learners import Speech
 from laconic.protocol import Agent
@@ -92,6 +93,7 @@ def run_agent(
     warm(site)
     with ExitStack() as stack:
         stack.enter_context(heard(news.put))
+        stack.enter_context(one_thread())
         if supervised:
             _watch_parent(news)
         terms = terms_of(site, rounds, predictions, progress)
