@@ -82,22 +82,62 @@ def invert(lower, inverse, turned_over, columns):
 @entry
 def square(inverse, product):
     """K'K, symmetric to the bit."""
-    size, n, zero = inverse.shape[1], product.shape[0], splat(0.0)
-    tile = np.empty((_TILE, _TILE))
+    size, zero, tile = inverse.shape[1], splat(0.0), np.empty((_TILE, _TILE))
     for i in range(0, size, _TILE):
-        for k in range(0, i + 1, _TILE):
+        k = 0
+        while k + _TILE <= i:
+            a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = zero
+            for m in range(i, size):
+                x, y = load(inverse, m * size + k), load(inverse, m * size + k + _TILE)
+                f0, f1 = splat(inverse[m, i]), splat(inverse[m, i + 1])
+                f2, f3 = splat(inverse[m, i + 2]), splat(inverse[m, i + 3])
+                a0, b0, a1, b1 = (
+                    vector_fma(f0, x, a0),
+                    vector_fma(f0, y, b0),
+                    vector_fma(f1, x, a1),
+                    vector_fma(f1, y, b1),
+                )
+                a2, b2, a3, b3 = (
+                    vector_fma(f2, x, a2),
+                    vector_fma(f2, y, b2),
+                    vector_fma(f3, x, a3),
+                    vector_fma(f3, y, b3),
+                )
+            put_tile(product, i, k, a0, a1, a2, a3, tile)
+            put_tile(product, i, k + _TILE, b0, b1, b2, b3, tile)
+            k += 2 * _TILE
+        if k <= i:
             a0 = a1 = a2 = a3 = zero
             for m in range(i, size):
                 x = load(inverse, m * size + k)
                 a0, a1 = vector_fma(splat(inverse[m, i]), x, a0), vector_fma(splat(inverse[m, i + 1]), x, a1)
                 a2, a3 = vector_fma(splat(inverse[m, i + 2]), x, a2), vector_fma(splat(inverse[m, i + 3]), x, a3)
-            store(tile, 0, a0)
-            store(tile, _TILE, a1)
-            store(tile, 2 * _TILE, a2)
-            store(tile, 3 * _TILE, a3)
-            for row in range(i, min(i + _TILE, n)):
-                for column in range(k, min(k + _TILE, n)):
-                    product[row, column] = product[column, row] = tile[row - i, column - k]
+            put_tile(product, i, k, a0, a1, a2, a3, tile)
+
+
+@lean
+def put_tile(product, i, k, a0, a1, a2, a3, tile):
+    """Four rows from i on, in four columns from k on, of a symmetric matrix; ``tile`` is room."""
+    n = product.shape[0]
+    if i + _TILE <= n:
+        at, over = i * n + k, k * n + i
+        store(product, at, a0)
+        store(product, at + n, a1)
+        store(product, at + 2 * n, a2)
+        store(product, at + 3 * n, a3)
+        a0, a1, a2, a3 = turned(a0, a1, a2, a3)
+        store(product, over, a0)
+        store(product, over + n, a1)
+        store(product, over + 2 * n, a2)
+        store(product, over + 3 * n, a3)
+        return
+    store(tile, 0, a0)
+    store(tile, _TILE, a1)
+    store(tile, 2 * _TILE, a2)
+    store(tile, 3 * _TILE, a3)
+    for row in range(i, n):
+        for column in range(k, min(k + _TILE, n)):
+            product[row, column] = product[column, row] = tile[row - i, column - k]
 
 
 @entry
