@@ -156,11 +156,11 @@ def say(inverse, turned, information, n, base, tolerance, fineness, most, moment
     """
     n_features, size = information.shape[0], inverse.shape[1]
     matrix, half = room[0], room[1]
-    clear_border(half, n_features)
+    clear_border(matrix, n_features)
     for i in range(n_features):
         for j in range(n_features):
-            half[i, j] = information[i, j] - n * base[i, j]
-    whiten(inverse, turned, half, matrix)
+            matrix[i, j] = information[i, j] - n * base[i, j]
+    whiten(inverse, turned, matrix, half)
     found = 0
     if n > 0.0:
         found = describe(matrix, n_features, 0.0, tolerance, fineness, most, False, rows)
@@ -218,12 +218,12 @@ def settle(inverse, turned, information, thick, tolerance, fineness, most, momen
     """
     n_features, size, outputs = information.shape[0], inverse.shape[1], moments.shape[0]
     matrix, half = room[0], room[1]
-    clear_border(half, n_features)
+    clear_border(matrix, n_features)
     for i in range(n_features):
         for j in range(n_features):
-            half[i, j] = information[i, j]
-        half[i, i] += thick
-    whiten(inverse, turned, half, matrix)
+            matrix[i, j] = information[i, j]
+        matrix[i, i] += thick
+    whiten(inverse, turned, matrix, half)
     diagonal, beside, lengths = np.empty(n_features), np.empty(n_features), np.empty(n_features)
     reduce_matrix(matrix, n_features, diagonal, beside, lengths, half)
     turned_rows = np.zeros((outputs, size))
@@ -326,18 +326,16 @@ def clear_border(matrix, n):
 
 
 @lean
-def whiten(inverse, turned, half, matrix):
-    """K X K' into the tiles of ``matrix`` on and below its diagonal; X is ``half``, and is used up."""
+def whiten(inverse, turned, matrix, half):
+    """K X K' into the tiles of ``matrix`` on and below its diagonal, where X was; ``half`` is room."""
     size = inverse.shape[1]
     for i in range(0, size, _TILE):
-        multiply(inverse, half, i, i + _TILE, False, matrix)
+        multiply(inverse, matrix, i, i + _TILE, False, half)
     for i in range(0, size, _TILE):
-        multiply(matrix, turned, i, i + _TILE, True, half)
+        multiply(half, turned, i, i + _TILE, True, matrix)
     for i in range(size):
-        for j in range(i + 1):
-            matrix[i, j] = half[i, j]
         for j in range(i // _TILE * _TILE, i):
-            matrix[j, i] = half[i, j]
+            matrix[j, i] = matrix[i, j]
 
 
 @lean
