@@ -67,9 +67,8 @@ def limits():
         "waves: the root mean square error of a common model on an agent's own samples, in yardsticks": (
             f"{roving.ASTRAY:.0f}"
         ),
-        "waves: how many times an agent's own rounds, and 1024 more, others can have lived, or have samples": str(
-            waving.LATER
-        ),
+        f"waves: how many times an agent's own rounds, and {waving.MARGIN} more, others can have lived, "
+        "or have samples": str(waving.LATER),
         "waves, lockstep: by how much another's clock may be ahead of the round, and of a quarter more": str(
             waving.NEAR
         ),

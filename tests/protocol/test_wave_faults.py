@@ -220,6 +220,12 @@ def test_a_front_that_cannot_be_is_refused_and_forgotten():
     waves.inbox["a6"] = [Front(waves.tree, b"no front")]
     waves.turn(agents["a7"].neighbours, agents["a7"].round)
     assert waves.refused[1:] == [("a6", "malformed")]
+    before = waves.waver.own.weights.copy()
+    for lie in (said._replace(n=1e30, terms=[]), said._replace(terms=[], step=250)):  # too many; a model far away
+        waves.inbox["a6"] = [Front(waves.tree, waves.node.arithmetic.encode(lie)[0])]
+        waves.turn(agents["a7"].neighbours, agents["a7"].round)
+        assert waves.refused.pop() == ("a6", "too large") and one not in waves.node.fronts.heard
+    assert np.array_equal(before, waves.waver.own.weights)
     waves.inbox["a6"] = [Front(waves.tree + 1, waves.node.arithmetic.encode(said)[0])]
     waves.turn(agents["a7"].neighbours, agents["a7"].round)
     assert len(waves.refused) == 2

@@ -261,7 +261,8 @@ class Waves(Unshared):
                         node.taken(link)
                 case Front(tree, data):
                     if tree == self.tree and number in (node.place.parent, *node.place.children):
-                        node.take_front(number, data)
+                        most = float(node.place.n_agents * self._most)
+                        node.take_front(number, data, most, self.waver.largest)
                 case Begin(wave, standing):
                     if (wave, standing) == (node.wave, node.standing.digest):
                         node.begun = True

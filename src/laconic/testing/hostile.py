@@ -31,11 +31,11 @@ from laconic.protocol.messages import (
     Survey,
 )
 from laconic.protocol.session import Session
-from laconic.protocol.wave_parts import Begin, Down, Part, Snapshot, Taken, Up
+from laconic.protocol.wave_parts import Begin, Down, Front, Part, Snapshot, Taken, Up
 from laconic.protocol.waving import Waves
 from laconic.protocol.wire import identity
 from laconic.testing.spoiler import Spoiler
-from laconic.waves.message import Said, numbered
+from laconic.waves.message import FRONT, Said, numbered
 from laconic.waves.roving import Entry, Standing
 
 WAYS = ("far", "huge", "forged", "flood", "nonsense")
@@ -139,6 +139,10 @@ class Liar:
             Taken(node.wave, dice.choice((0, digest))),
             Begin(node.wave, node.standing.digest),
         ]
+        if node.matched:
+            most = dice.choice((4.0, 3e38))
+            front = false._replace(wave=FRONT, n=most, step=dice.choice((128, 255)), codes=np.full(len(whole.theta), 9))
+            lies += 2 * [Front(waves.tree, waves.waver.arithmetic.encode(front)[0])]
         if isinstance(letter, Statement):
             yield letter._replace(kind=Kind.WAVE, data=waves.code.encode([dice.choice(lies)]))
         elif isinstance(letter, Survey) and waves.chart.records:  # or it has forgotten everything since it wrote this

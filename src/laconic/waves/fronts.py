@@ -120,7 +120,10 @@ class Fronts:
 
         Where inputs differ from agent to agent, a mean that was told is not that of more samples in all directions.
         """
-        factor = np.linalg.cholesky(S + thick / 2 * np.eye(len(S)))
+        half = S + thick / 2 * np.eye(len(S))
+        if not self.arithmetic.above(half, thick / 8):  # what came over several edges may add up to less than nothing
+            return 0.0
+        factor = np.linalg.cholesky(half)
         largest = float(np.linalg.eigvalsh(self.arithmetic.whitened(factor, before))[-1])
         return 2.0 / largest if largest > 0 else np.inf
 

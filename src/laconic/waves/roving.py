@@ -246,16 +246,26 @@ class RovingNode(Node):
         self.link = None
         self.unsay()
 
-    def take_front(self, sender: int, data: bytes) -> None:
-        """Take in what a neighbour knows before the first wave; ValueError if it is no message, or cannot be."""
+    def take_front(self, sender: int, data: bytes, most: float, yardstick: float) -> None:
+        """Take in what a neighbour knows before the first wave.
+
+        ValueError if it is no message, or cannot be: of more than ``most`` samples, say. It is looked at before
+        anything is learned of it.
+        """
+        said = self._read(data)
+        if self.adopted or not self.matched:
+            return
+        if not said.n <= most:
+            raise Unsound("more samples than there can be")
         with np.errstate(over="ignore", invalid="ignore"):
-            self.hear_front(sender, self._read(data))
-            front = self.fronts.heard.get(sender)
-            if front is None:
+            if not self.fronts.hear(sender, said):
                 return
-            if not (_within(front.information, FURTHEST * max(front.n, 1.0)) and _within(front.model, _LARGEST_MODEL)):
+            front = self.fronts.heard[sender]
+            reach = FURTHEST * yardstick if yardstick else _LARGEST_MODEL
+            if not (_within(front.information, FURTHEST * max(front.n, 1.0)) and _within(front.model, reach)):
                 self.fronts.forget(sender)
                 raise Unsound("sums that cannot be")
+            self._fuse()
 
     # What everybody knows -------------------------------------------------------------------------------------------
 
