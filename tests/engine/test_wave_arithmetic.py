@@ -126,6 +126,39 @@ def test_nobody_reads_a_message_of_this_process_again():
         assert np.array_equal(back.codes, codes) and back[:5] == said[:5] and back[8:] == said[8:]
 
 
+@pytest.mark.parametrize("outputs", [None, 2])
+@pytest.mark.parametrize("n_samples", [0.0, 30.0, 1e39])
+def test_both_write_the_same_letter(outputs, n_samples):
+    n, rng = 22, np.random.default_rng(5)
+    lower, base = factor_of(rng, n), symmetric(rng, n, rng.uniform(size=n))
+    information = 30.0 * base + lower @ symmetric(rng, n, rng.uniform(-3.0, 4.0, n)) @ lower.T
+    numbers, sizes = [0.3, 1e-3, -1e300, np.nan], 0.1
+    if outputs:
+        numbers, sizes = [np.array([x, 1.0 + 2.0**-8]) for x in numbers], np.array([0.1, 0.03])  # and a tie
+    moments = rng.standard_normal((outputs, n) if outputs else n)
+    asked = lower, information, n_samples, base, 1.0, Fineness(0.2), 40, moments, sizes
+    (said, data, bits), (also, written, length) = (one.letter(2**15 - 1, True, numbers, *asked) for one in (SLOW, FAST))
+    assert data == written and bits == length and FAST.decode(written, n, down=False, outputs=outputs or 1)[0] is also
+    same(said.terms, also.terms)
+    assert all(np.array_equal(one, other) for one, other in zip(said[1:5], also[1:5], strict=True))
+    assert np.array_equal(said.codes, also.codes) and np.array_equal([said.pull, said.doubt], [also.pull, also.doubt])
+
+
+@pytest.mark.parametrize("outputs", [None, 3])
+@pytest.mark.parametrize("along", [1.0, 0.01, -1.0, np.nan])  # of the curvature that everybody knows, what was told
+def test_both_step_the_same(outputs, along):
+    n, rng = 22, np.random.default_rng(6)
+    information = symmetric(rng, n, np.linspace(0.0, 3.0, n))
+    change = rng.standard_normal(n if outputs is None else (outputs, n))
+    residual = along * 30.0 * change @ information
+    trust, size = (1.0, 0.1) if outputs is None else (np.array([1.0, 2.0, 1.5]), np.array([0.1, 0.0, 0.03]))
+    (slow, *expected), (fast, *found) = (
+        one.stepped(information, 30.0, 0.2, change, residual, trust, size) for one in (SLOW, FAST)
+    )
+    assert np.array_equal(slow[0], fast[0]) and slow[1] == fast[1]
+    assert all(np.array_equal(one, other) for one, other in zip(expected, found, strict=True))
+
+
 @pytest.mark.parametrize("equal", [2, 5, 12])
 def test_equal_eigenvalues_are_all_said(equal):
     n = 22

@@ -62,6 +62,7 @@ SOURCES = (
     "wave_pairs",
     "wave_rounds",
     "wave_spectrum",
+    "wave_stepping",
     "wave_sums",
     "../channel/entropy",  # whose tables are part of the machine code
     "../waves/codes",  # and whose constants

@@ -8,9 +8,9 @@ from typing import Any, final
 import numpy as np
 
 from laconic._validate import Array
-from laconic.engine import wave_describing, wave_kernels
+from laconic.engine import wave_describing, wave_kernels, wave_stepping
 from laconic.engine.compiled import aligned
-from laconic.waves import Arithmetic
+from laconic.waves.arithmetic import Arithmetic, Stepped
 from laconic.waves.message import (
     MOST_TERMS,
     Said,
@@ -19,7 +19,6 @@ from laconic.waves.message import (
     header,
     header_bytes,
     on_grid,
-    vectors,
     with_vectors,
 )
 from laconic.waves.rule import Fineness, Numbers
@@ -47,16 +46,19 @@ class Letter(bytes):
     said: Said
     bits: int
 
+    def __new__(cls, data: bytes, said: Said, bits: int) -> Letter:
+        """The bytes, what they say, and its length in bits."""
+        made = super().__new__(cls, data)
+        made.said, made.bits = said, bits
+        return made
+
 
 @final
 class Rows(Sequence[Term]):
-    """Terms as rows of numbers, sign, step, codes; each becomes one only when somebody asks for it.
+    """Terms as rows of numbers, sign, step, codes; each becomes one only when somebody asks for it."""
 
-    ``body`` is all that a message up has after its header, of whoever has made both in one: terms and vectors.
-    """
-
-    def __init__(self, rows: Array, body: Array | None = None) -> None:
-        self.rows, self.body = rows, body
+    def __init__(self, rows: Array) -> None:
+        self.rows = rows
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -140,24 +142,21 @@ class CompiledArithmetic(Arithmetic):
     def encode(self, said: Said) -> tuple[bytes, int]:
         """A message as bytes, and its length in bits."""
         n_terms, n = len(said.terms), said.codes.shape[-1]
-        rows = said.terms.body if isinstance(said.terms, Rows) else None
-        if rows is None:
-            found = vectors(said)
-            rows = np.empty((n_terms + len(found), n + 2), dtype=np.int64)
-            rows[:n_terms] = rows_of(said.terms, n)
-            for row, (step, codes) in zip(rows[n_terms:], found, strict=True):
-                row[0], row[1], row[2:] = -1, step, codes
-            rows[n_terms, 0] = -1 if said.lift is None else said.lift
-        most = 4 + len(rows) * (2 + _LONGEST_CODE * n)
+        rows = np.empty((n_terms + said.codes.size // n, n + 2), dtype=np.int64)
+        rows[:n_terms] = rows_of(said.terms, n)
+        rows[n_terms:, 1], rows[n_terms:, 2:] = said.step, said.codes
+        rows[n_terms, 0] = -1 if said.lift is None else said.lift
+        first, room = header(said), self._bytes_for(rows)
+        end = wave_kernels.write_body(rows, n_terms, room, 0)
+        data, bits = first + room[: (end + 7) >> 3].tobytes(), 8 * len(first) + end
+        return (data if said.thin is not None else Letter(data, said, bits)), bits
+
+    def _bytes_for(self, rows: Array) -> Array:
+        """Room for a message of so many terms and vectors."""
+        most = 6 + len(rows) * (10 + _LONGEST_CODE * rows.shape[1])
         if len(self._bytes) < most:
             self._bytes = np.empty(most, dtype=np.uint8)
-        first, end = header(said), wave_kernels.write_body(rows, n_terms, self._bytes)
-        data, bits = first + self._bytes[: (end + 7) >> 3].tobytes(), 8 * len(first) + end
-        if said.thin is not None:
-            return data, bits
-        letter = Letter(data)
-        letter.said, letter.bits = said, bits
-        return letter, bits
+        return self._bytes
 
     def decode(self, data: bytes, n_features: int, *, down: bool, outputs: int = 1) -> tuple[Said, int]:
         """What a message says, and its length in bits; ValueError if it is none."""
@@ -210,8 +209,7 @@ class CompiledArithmetic(Arithmetic):
         """Terms of L^-1 (S - n B) L'^-1, and step and codes of L^-1 r, or of that of each output."""
         factor, n_features = self._factor(lower), len(lower)
         vectors = moments.reshape(-1, n_features)
-        outputs = len(vectors)
-        rows = np.empty((min(most, n_features) + outputs, n_features + 2), dtype=np.int64)
+        rows = np.empty((min(most, n_features) + len(vectors), n_features + 2), dtype=np.int64)
         found = wave_describing.say(
             factor.inverse,
             factor.turned,
@@ -226,10 +224,48 @@ class CompiledArithmetic(Arithmetic):
             self._room_of(n_features),
             rows,
         )
-        said, terms = rows[found : found + outputs], Rows(rows[:found], rows[: found + outputs])
-        if moments.ndim == 1:
-            return terms, int(said[0, 1]), said[0, 2:]
-        return terms, said[:, 1], said[:, 2:]
+        return Rows(rows[:found]), *_vectors_of(rows, found, moments)
+
+    def letter(
+        self,
+        wave: int,
+        flag: bool,
+        numbers: Sequence[Numbers],
+        lower: Array,
+        information: Array,
+        n: float,
+        base: Array,
+        tolerance: float,
+        fineness: Fineness,
+        most: int,
+        moments: Array,
+        sizes: Numbers,
+    ) -> tuple[Said, bytes, int]:
+        """``told`` and ``encode`` of a message up, made in one: what it says, its bytes, and its length in bits."""
+        factor, n_features = self._factor(lower), len(lower)
+        vectors = moments.reshape(-1, n_features)
+        rows = np.empty((min(most, n_features) + len(vectors), n_features + 2), dtype=np.int64)
+        each, room = np.array([*numbers, sizes]).reshape(5, -1), self._bytes_for(rows)
+        found, bits = wave_describing.letter(
+            factor.inverse,
+            factor.turned,
+            information,
+            n,
+            base,
+            tolerance,
+            tuple(fineness),
+            most,
+            vectors,
+            each,
+            self._room_of(n_features),
+            rows,
+            wave << 1 | flag,
+            room,
+        )
+        q, v, pull, doubt = each[:4, 0].tolist() if moments.ndim == 1 else each[:4]
+        terms, (step, codes) = Rows(rows[:found]), _vectors_of(rows, found, moments)
+        said = Said(wave, flag, n, q, v, terms, step, codes, None, pull, doubt)
+        return said, Letter(room[: (bits + 7) >> 3].tobytes(), said, bits), bits
 
     def settled(
         self,
@@ -261,6 +297,31 @@ class CompiledArithmetic(Arithmetic):
         )
         return Rows(rows[:found]), solution.reshape(moments.shape)
 
+    def stepped(
+        self, information: Array, n: float, thick: float, change: Array, residual: Array, trust: Numbers, size: Numbers
+    ) -> Stepped:
+        """The root's step d, whitened by what it told, shortened and rounded."""
+        n_features = len(information)
+        lower, rows = np.zeros_like(information), change.reshape(-1, n_features)
+        said, moved = np.empty((len(rows), n_features + 1), dtype=np.int64), np.empty_like(rows)
+        numbers, squares = np.array([trust, size]).reshape(2, -1), np.empty(len(rows))
+        raised = wave_stepping.step(
+            information,
+            n,
+            thick,
+            self._room_of(n_features)[0],
+            lower,
+            rows,
+            residual.reshape(-1, n_features),
+            numbers,
+            said,
+            moved,
+            squares,
+        )
+        if change.ndim == 1:
+            return Stepped((lower, bool(raised)), int(said[0, 0]), said[0, 1:], moved[0], float(squares[0]))
+        return Stepped((lower, bool(raised)), said[:, 0], said[:, 1:], moved, squares)
+
     def _room_of(self, n_features: int) -> Array:
         """Room for two matrices."""
         size = -(-n_features // 4) * 4
@@ -285,6 +346,14 @@ class CompiledArithmetic(Arithmetic):
     def above(self, symmetric: Array, least: float) -> bool:
         """Whether all eigenvalues are larger than ``least``."""
         return bool(wave_kernels.above(symmetric, least, self._room_of(len(symmetric))[0]))
+
+
+def _vectors_of(rows: Array, found: int, moments: Array) -> tuple[int | Array, Array]:
+    """Step and codes of the vector after so many terms, or of that of each output."""
+    if moments.ndim == 1:
+        return int(rows[found, 1]), rows[found, 2:]
+    said = rows[found : found + len(moments)]
+    return said[:, 1], said[:, 2:]
 
 
 def _same(one: Said, other: Said) -> bool:

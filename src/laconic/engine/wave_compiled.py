@@ -35,6 +35,7 @@ class Block:
         self.spread = aligned(n_agents * size, n_features, np.float64)
         self.gain = aligned(1, n_features, np.float64)
         self.scaled = aligned(_SCALED_ROWS, n_features, np.float64)
+        self.changed = False  # whether a model was replaced since the last round
         self.phi, self.squares, self.now = aligned(0, n_features, np.float64), np.empty((0, 2 + outputs)), 0
 
     def models(self, rows: Array, agent: int) -> Array:
@@ -62,13 +63,14 @@ class BlockOwn(Own):
         self._direction: Array | None = None
         self._watched, self._sums = aligned(2 * block.outputs, n, np.float64), np.zeros((block.outputs, 3))
         self._counted = 0  # rounds of the block whose samples are in these sums
-        self._place(np.eye(n) / rule.ridge, np.zeros(rule.models(n)))
+        np.fill_diagonal(block.spread[agent * size : agent * size + n, :n], 1.0 / rule.ridge)
 
     def _place(self, spread: Array, weights: Array) -> None:
         block, n = self._block, self._block.n_features
         start = self._agent * block.size
         block.spread[start : start + n, :n] = spread
         block.models(block.weights, self._agent)[...] = weights
+        block.changed = True
 
     def _add(self) -> None:
         block = self._block
@@ -213,9 +215,9 @@ class BlockOwn(Own):
     def adopt(self, spread: Array, weights: Array) -> None:
         """P and w of a wave, then each sample since."""
         block, outputs, n = self._block, self._block.outputs, self._block.n_features
-        models = block.spread, block.weights, self._agent
+        models = block.spread, block.weights, block.theta, self._agent
         wave_rounds.adopt(spread, weights.reshape(outputs, n), *models, *self._samples_since(), block.gain)
-        self._mark, self._before = None, []
+        self._mark, self._before, block.changed = None, [], True
 
     def _samples_since(self) -> tuple[Array, int, int, int, Array, float]:
         """The samples since, for ``wave_rounds.replay``."""
@@ -279,7 +281,6 @@ class CompiledWaving(Waving):
         rule, arithmetic, n = self.learner.rule(), CompiledArithmetic(), self.features.n_features
         self._block, self._forgetting = Block(self.network.n_agents, n, rule.outputs), rule.forgetting
         self._loss = steps.LOSSES[str(self.learner.loss.kernel)]
-        self._shown: list[Common | None] = [None] * self.network.n_agents  # whose theta the kernels see
         common = Common.first(rule, arithmetic, n)
         return [
             Node(rule, place, BlockOwn(rule, arithmetic, self._block, place.agent), common) for place in self.places
@@ -313,14 +314,8 @@ class CompiledWaving(Waving):
         else:
             phi = map_features(self.features, samples.astype(np.float64))
         block.phi, block.squares, block.now = phi, np.empty((len(phi), 2 + block.outputs)), 0
-        self._show_theta()
-
-    def _show_theta(self) -> None:
-        """Let the kernels see what everybody knows."""
-        for agent, node in enumerate(self.nodes):
-            if self._shown[agent] is not node.common:
-                self._shown[agent] = node.common
-                self._block.models(self._block.theta, agent)[...] = node.common.theta
+        for agent, node in enumerate(self.nodes):  # of a state that was given; later on it is adopted
+            block.models(block.theta, agent)[...] = node.common.theta
 
     def _end_block(self, finished: int) -> None:
         self._block.now = finished
@@ -347,12 +342,16 @@ class CompiledWaving(Waving):
             said = records.said(self._mail, self.nodes)
             if said is not None:
                 record.spoken[stop - 1] = said
-            self._show_theta()
-            models = self._models()
-            if not wave_rounds.measure(models, block.outputs, block.theta, block.gain, record.found, stop - 1):
+            if block.changed and not self._measure(record, stop - 1):
                 self.round -= 1
                 return endings.DIVERGED, stop - 1, 0
+            block.changed = False
         return status, stop, 0
+
+    def _measure(self, record: Record, t: int) -> bool:
+        """How far models are apart after a round in which some were adopted; False if they have left all bounds."""
+        block = self._block
+        return bool(wave_rounds.measure(self._models(), block.outputs, block.theta, block.gain, record.found, t))
 
     def _models(self) -> Array:
         """The models that predict."""

@@ -15,11 +15,11 @@ import numpy as np
 
 from laconic.engine.cache import entry
 from laconic.engine.rows import add_row, dot_row
-from laconic.engine.vectors import jit, lean, load, splat, store, sum_of, turned, vector_fma
-from laconic.engine.wave_kernels import on_grid
+from laconic.engine.vectors import from_bits, jit, lean, load, splat, store, sum_of, to_bits, turned, vector_fma
+from laconic.engine.wave_kernels import on_grid, write_body
 from laconic.engine.wave_pairs import LANES, find_pairs, reflect_columns, solve_tridiagonal
 from laconic.engine.wave_spectrum import TURNS, count_below, diagonalise, reduce_matrix, reflect, turn_back, turn_on
-from laconic.waves.codes import LARGEST
+from laconic.waves.codes import LARGEST, WIDEST
 
 _TILE = 4  # doubles of a vector
 _LEAST = 0.5  # of the eigenvalues that the root solves with
@@ -82,22 +82,62 @@ def invert(lower, inverse, turned_over, columns):
 @entry
 def square(inverse, product):
     """K'K, symmetric to the bit."""
-    size, n, zero = inverse.shape[1], product.shape[0], splat(0.0)
-    tile = np.empty((_TILE, _TILE))
+    size, zero, tile = inverse.shape[1], splat(0.0), np.empty((_TILE, _TILE))
     for i in range(0, size, _TILE):
-        for k in range(0, i + 1, _TILE):
+        k = 0
+        while k + _TILE <= i:
+            a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = zero
+            for m in range(i, size):
+                x, y = load(inverse, m * size + k), load(inverse, m * size + k + _TILE)
+                f0, f1 = splat(inverse[m, i]), splat(inverse[m, i + 1])
+                f2, f3 = splat(inverse[m, i + 2]), splat(inverse[m, i + 3])
+                a0, b0, a1, b1 = (
+                    vector_fma(f0, x, a0),
+                    vector_fma(f0, y, b0),
+                    vector_fma(f1, x, a1),
+                    vector_fma(f1, y, b1),
+                )
+                a2, b2, a3, b3 = (
+                    vector_fma(f2, x, a2),
+                    vector_fma(f2, y, b2),
+                    vector_fma(f3, x, a3),
+                    vector_fma(f3, y, b3),
+                )
+            put_tile(product, i, k, a0, a1, a2, a3, tile)
+            put_tile(product, i, k + _TILE, b0, b1, b2, b3, tile)
+            k += 2 * _TILE
+        if k <= i:
             a0 = a1 = a2 = a3 = zero
             for m in range(i, size):
                 x = load(inverse, m * size + k)
                 a0, a1 = vector_fma(splat(inverse[m, i]), x, a0), vector_fma(splat(inverse[m, i + 1]), x, a1)
                 a2, a3 = vector_fma(splat(inverse[m, i + 2]), x, a2), vector_fma(splat(inverse[m, i + 3]), x, a3)
-            store(tile, 0, a0)
-            store(tile, _TILE, a1)
-            store(tile, 2 * _TILE, a2)
-            store(tile, 3 * _TILE, a3)
-            for row in range(i, min(i + _TILE, n)):
-                for column in range(k, min(k + _TILE, n)):
-                    product[row, column] = product[column, row] = tile[row - i, column - k]
+            put_tile(product, i, k, a0, a1, a2, a3, tile)
+
+
+@lean
+def put_tile(product, i, k, a0, a1, a2, a3, tile):
+    """Four rows from i on, in four columns from k on, of a symmetric matrix; ``tile`` is room."""
+    n = product.shape[0]
+    if i + _TILE <= n:
+        at, over = i * n + k, k * n + i
+        store(product, at, a0)
+        store(product, at + n, a1)
+        store(product, at + 2 * n, a2)
+        store(product, at + 3 * n, a3)
+        a0, a1, a2, a3 = turned(a0, a1, a2, a3)
+        store(product, over, a0)
+        store(product, over + n, a1)
+        store(product, over + 2 * n, a2)
+        store(product, over + 3 * n, a3)
+        return
+    store(tile, 0, a0)
+    store(tile, _TILE, a1)
+    store(tile, 2 * _TILE, a2)
+    store(tile, 3 * _TILE, a3)
+    for row in range(i, n):
+        for column in range(k, min(k + _TILE, n)):
+            product[row, column] = product[column, row] = tile[row - i, column - k]
 
 
 @entry
@@ -116,11 +156,11 @@ def say(inverse, turned, information, n, base, tolerance, fineness, most, moment
     """
     n_features, size = information.shape[0], inverse.shape[1]
     matrix, half = room[0], room[1]
-    clear_border(half, n_features)
+    clear_border(matrix, n_features)
     for i in range(n_features):
         for j in range(n_features):
-            half[i, j] = information[i, j] - n * base[i, j]
-    whiten(inverse, turned, half, matrix)
+            matrix[i, j] = information[i, j] - n * base[i, j]
+    whiten(inverse, turned, matrix, half)
     found = 0
     if n > 0.0:
         found = describe(matrix, n_features, 0.0, tolerance, fineness, most, False, rows)
@@ -136,6 +176,41 @@ def say(inverse, turned, information, n, base, tolerance, fineness, most, moment
 
 
 @entry
+def letter(inverse, turned, information, n, base, tolerance, fineness, most, moments, numbers, room, rows, first, data):
+    """``say``, then all of the message up as bytes of ``data``: how many terms there are, and how many bits.
+
+    ``numbers`` are q, v, pull, doubt, of which what travels is left, and sizes of steps, each of all outputs; ``first``
+    are the 16 bits that the message begins with.
+    """
+    found = say(inverse, turned, information, n, base, tolerance, fineness, most, moments, numbers[4], room, rows)
+    share = np.int64(to_bits(np.float32(n if n < WIDEST else WIDEST)))
+    at = put_half(first, data, 0)
+    at = put_half(share & 0xFFFF, data, put_half(share >> 16, data, at))
+    for k in range(numbers.shape[1]):
+        for which in range(4):
+            half = brief(numbers[which, k])
+            at = put_half(half, data, at)
+            numbers[which, k] = from_bits(np.uint32(half << 16))
+    return found, write_body(rows[: found + moments.shape[0]], found, data, at)
+
+
+@lean
+def put_half(half, data, at):
+    """Sixteen bits from byte ``at`` on; returns where they end."""
+    data[at], data[at + 1] = half >> 8 & 255, half & 255
+    return at + 2
+
+
+@lean
+def brief(x):
+    """The upper half of the float32 of a number, rounded to the nearest, to the even one of two."""
+    if not abs(x) < WIDEST:
+        x = math.copysign(WIDEST, x)
+    bits = np.int64(to_bits(np.float32(x)))
+    return bits + 0x7FFF + (bits >> 16 & 1) >> 16
+
+
+@entry
 def settle(inverse, turned, information, thick, tolerance, fineness, most, moments, room, rows, solution):
     """The root's terms of W = K (S + thick I) K' beyond I, and K' W^-1 K r of each output.
 
@@ -143,12 +218,12 @@ def settle(inverse, turned, information, thick, tolerance, fineness, most, momen
     """
     n_features, size, outputs = information.shape[0], inverse.shape[1], moments.shape[0]
     matrix, half = room[0], room[1]
-    clear_border(half, n_features)
+    clear_border(matrix, n_features)
     for i in range(n_features):
         for j in range(n_features):
-            half[i, j] = information[i, j]
-        half[i, i] += thick
-    whiten(inverse, turned, half, matrix)
+            matrix[i, j] = information[i, j]
+        matrix[i, i] += thick
+    whiten(inverse, turned, matrix, half)
     diagonal, beside, lengths = np.empty(n_features), np.empty(n_features), np.empty(n_features)
     reduce_matrix(matrix, n_features, diagonal, beside, lengths, half)
     turned_rows = np.zeros((outputs, size))
@@ -251,18 +326,16 @@ def clear_border(matrix, n):
 
 
 @lean
-def whiten(inverse, turned, half, matrix):
-    """K X K' into the tiles of ``matrix`` on and below its diagonal; X is ``half``, and is used up."""
+def whiten(inverse, turned, matrix, half):
+    """K X K' into the tiles of ``matrix`` on and below its diagonal, where X was; ``half`` is room."""
     size = inverse.shape[1]
     for i in range(0, size, _TILE):
-        multiply(inverse, half, i, i + _TILE, False, matrix)
+        multiply(inverse, matrix, i, i + _TILE, False, half)
     for i in range(0, size, _TILE):
-        multiply(matrix, turned, i, i + _TILE, True, half)
+        multiply(half, turned, i, i + _TILE, True, matrix)
     for i in range(size):
-        for j in range(i + 1):
-            matrix[i, j] = half[i, j]
         for j in range(i // _TILE * _TILE, i):
-            matrix[j, i] = half[i, j]
+            matrix[j, i] = matrix[i, j]
 
 
 @lean

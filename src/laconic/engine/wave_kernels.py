@@ -27,13 +27,7 @@ def cholesky(left, least, lower):
     """
     n, size, raised = lower.shape[0], left.shape[1], False
     for j in range(0, n, _TILE):
-        i = j
-        if (size - j) // _TILE % 2 == 1:
-            subtract_tile(left, j, i)
-            i += _TILE
-        while i < size:
-            subtract_two(left, j, i)
-            i += 2 * _TILE
+        subtract_above(left, j)
         for own in range(j, min(j + _TILE, n)):
             for k in range(j, own):
                 share = splat(left[k, own])
@@ -50,6 +44,18 @@ def cholesky(left, least, lower):
             left[own, own] = root
     turn_over(left, lower)
     return raised
+
+
+@lean
+def subtract_above(left, j):
+    """From four rows of ``left`` from j on, from column j on, their products with all rows above."""
+    i, size = j, left.shape[1]
+    if (size - j) // _TILE % 2 == 1:
+        subtract_tile(left, j, i)
+        i += _TILE
+    while i < size:
+        subtract_two(left, j, i)
+        i += 2 * _TILE
 
 
 @lean
@@ -119,10 +125,7 @@ def turn_over(left, lower):
 
 @entry
 def above(symmetric, least, left):
-    """Whether all eigenvalues are larger than ``least``: whether what is left of it has a factor. ``left`` is room.
-
-    Whoever asks decides alone, so that products may be fused.
-    """
+    """Whether all eigenvalues are larger than ``least``: whether what is left of it has a factor. ``left`` is room."""
     n, size = symmetric.shape[0], left.shape[1]
     for i in range(n):
         for k in range(i // _TILE * _TILE, n):
@@ -131,18 +134,7 @@ def above(symmetric, least, left):
         left[i, i] -= least
     left[n:] = 0.0
     for j in range(0, n, _TILE):
-        for i in range(j, size, _TILE):
-            at0 = j * size + i
-            at1, at2, at3 = at0 + size, at0 + 2 * size, at0 + 3 * size
-            t0, t1, t2, t3 = load(left, at0), load(left, at1), load(left, at2), load(left, at3)
-            for k in range(j):
-                x = load(left, k * size + i)
-                t0, t1 = vector_fma(splat(-left[k, j]), x, t0), vector_fma(splat(-left[k, j + 1]), x, t1)
-                t2, t3 = vector_fma(splat(-left[k, j + 2]), x, t2), vector_fma(splat(-left[k, j + 3]), x, t3)
-            store(left, at0, t0)
-            store(left, at1, t1)
-            store(left, at2, t2)
-            store(left, at3, t3)
+        subtract_above(left, j)
         for own in range(j, min(j + _TILE, n)):
             for k in range(j, own):
                 share = splat(-left[k, own])
@@ -384,9 +376,12 @@ def read_vector(bits, at, codes):
 
 
 @entry
-def write_body(rows, n_terms, data):
-    """A row a term, (sign, step, codes), then (lift or -1, step, codes) a vector, as bytes; returns how many bits."""
-    at = kept = held = 0
+def write_body(rows, n_terms, data, at):
+    """A row a term, (sign, step, codes), then (lift or -1, step, codes) a vector, from byte ``at`` on.
+
+    Returns how many bits there are, those before them counted.
+    """
+    kept = held = 0
     for k in range(n_terms):
         first = (2 | (1 if rows[k, 0] > 0 else 0)) << 8 | rows[k, 1]
         at, kept, held = put(first, 10, data, at, kept, held)

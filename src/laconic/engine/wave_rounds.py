@@ -307,15 +307,15 @@ def score_round(phi, labels, t, loss, weights, scores):
 
 
 @entry
-def adopt(source, models, spread, weights, agent, phi, first, step, stop, squares, forgetting, gain):
-    """P and w of a wave, a matrix and a row an output, for an agent; then ``replay``."""
+def adopt(source, models, spread, weights, theta, agent, phi, first, step, stop, squares, forgetting, gain):
+    """P and w of a wave, a matrix and a row an output, for an agent, and w is theta; then ``replay``."""
     size, (outputs, n) = weights.shape[1], models.shape
     for i in range(n):
         for k in range(min(n, (i + _TILE) // _TILE * _TILE)):
             spread[agent * size + i, k] = source[i, k]
     for output in range(outputs):
         for k in range(n):
-            weights[agent * outputs + output, k] = models[output, k]
+            weights[agent * outputs + output, k] = theta[agent * outputs + output, k] = models[output, k]
     for row in range(first, stop, step):
         learn_row(spread, weights, agent, phi, row, squares, forgetting, gain)
 

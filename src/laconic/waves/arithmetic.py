@@ -7,13 +7,24 @@ keeps the order of each entry gives the same bits: ``laconic.engine.wave_kernels
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from laconic._validate import Array
-from laconic.waves.message import Said, Term, decode, encode, on_grid
+from laconic.waves.message import Said, Term, briefly, decode, encode, on_grid
 from laconic.waves.rule import Fineness, Numbers
-from laconic.waves.terms import Spectrum, describe, quantized_each
+from laconic.waves.terms import Spectrum, describe, dots, quantized_each, shortened
+
+
+class Stepped(NamedTuple):
+    """A factor L and whether a pivot was raised; a step's codes; L'^-1 k s and |k s|^2."""
+
+    factor: tuple[Array, bool]
+    step: int | Array
+    codes: Array
+    change: Array
+    square: Numbers
 
 
 class Arithmetic:
@@ -129,6 +140,27 @@ class Arithmetic:
             terms = describe(Spectrum(self.whitened(lower, information - n * base)), tolerance, fineness, most)
         return tuple(terms), *quantized_each(self.forward(lower, moments), sizes)
 
+    def letter(
+        self,
+        wave: int,
+        flag: bool,
+        numbers: Sequence[Numbers],
+        lower: Array,
+        information: Array,
+        n: float,
+        base: Array,
+        tolerance: float,
+        fineness: Fineness,
+        most: int,
+        moments: Array,
+        sizes: Numbers,
+    ) -> tuple[Said, bytes, int]:
+        """A message up of what is ``told`` and of q, v, pull, doubt: what it says, its bytes, its length in bits."""
+        told = self.told(lower, information, n, base, tolerance, fineness, most, moments, sizes)
+        q, v, pull, doubt = briefly(numbers)
+        said = Said(wave, flag, n, q, v, *told, pull=pull, doubt=doubt)
+        return said, *self.encode(said)
+
     def settled(
         self,
         lower: Array,
@@ -151,6 +183,14 @@ class Arithmetic:
         """L'^-1 W^-1 L^-1 x, of a vector or of each row: what is asked of W is solved, its eigenvalues at least 1/2."""
         turned = (self.forward(lower, vector) @ spectrum.basis) / np.maximum(spectrum.values, 0.5)
         return np.linalg.solve(lower.T, spectrum.basis @ turned.T).T
+
+    def stepped(
+        self, information: Array, n: float, thick: float, change: Array, residual: Array, trust: Numbers, size: Numbers
+    ) -> Stepped:
+        """The root's step d, whitened by what it told, shortened and rounded: L = chol(n C + thick I, thick)."""
+        factor = self.factor(information, n, thick)
+        step, codes = quantized_each(shortened(change @ factor[0], dots(change, residual), trust), size)
+        return Stepped(factor, step, codes, self.back_each(factor[0], step, codes), self.square(step, codes))
 
     def inverse(self, lower: Array) -> Array:
         """(L L')^-1, symmetric to the bit."""

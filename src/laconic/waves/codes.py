@@ -16,6 +16,7 @@ import numpy as np
 from laconic._validate import Array
 
 LARGEST = 2**40  # of an integer's magnitude
+WIDEST = 3e38  # of a number that travels as a float32 or the upper half of one
 ORDERS = 16
 STEEP = 6  # from this u >> p on the code grows with the digits only
 FOURTHS = (1.0, 1.189207115002721, 1.4142135623730951, 1.681792830507429)  # 2^(k/4), of which steps are made

@@ -101,10 +101,21 @@ class Common:
     def moved(self, n: float, step: int | Array, codes: Array) -> Common:
         """d = L'^-1 k s; theta + d; e = |k s|^2 / n."""
         change = self.arithmetic.back_each(self.whitener(n)[0], step, codes)
-        energy = self.arithmetic.square(step, codes) / n if n > 0 else 0.0 * self.energy
+        return self._moved(n, change, self.arithmetic.square(step, codes))
+
+    def _moved(self, n: float, change: Array, square: Numbers) -> Common:
+        energy = square / n if n > 0 else 0.0 * self.energy
         made = Common(self.rule, self.arithmetic, self.information, self.theta + change, change, energy, self.thin)
         made._whiteners = self._whiteners
         return made
+
+    def stepped(
+        self, n: float, change: Array, residual: Array, trust: Numbers, size: Numbers
+    ) -> tuple[int | Array, Array, Common]:
+        """Step and codes of what the root is to say of a change, and ``moved`` by it."""
+        made = self.arithmetic.stepped(self.information, n, self.thick(n), change, residual, trust, size)
+        self._whiteners[n] = made.factor
+        return made.step, made.codes, self._moved(n, made.change, made.square)
 
     def after(self, data: bytes) -> Following:
         """What a message down says, and the common state after it; ValueError if it is none."""

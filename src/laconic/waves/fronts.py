@@ -105,8 +105,7 @@ class Fronts:
         base, lower = self._known(before, share, n)
         tolerance, size = FRONT_LOOSENESS * rule.kappa, rule.delta * np.sqrt(total.square / n)
         fineness = rule.front_fineness(len(S))
-        found = arithmetic.told(lower, S, n, base, tolerance, fineness, rule.most, total.moments, size)[0]
-        terms = [Term(*term) for term in found]  # without the vector that compiled ones bring along
+        terms = arithmetic.told(lower, S, n, base, tolerance, fineness, rule.most, total.moments, size)[0]
         information, outer = self._told(base, lower, terms, n)
         model = np.linalg.solve(H, total.moments.T).T
         step, codes = quantized_each((model - before.model) @ outer, size)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from laconic._validate import Array
-from laconic.waves.codes import FOURTHS, Reader, Writer
+from laconic.waves.codes import FOURTHS, WIDEST, Reader, Writer
 from laconic.waves.rule import Numbers
 
 CODE = 4  # the number of this way to say it, which agents compare; 1 had exp-Golomb codes, 2 another doubt, 3 sweeps
@@ -27,7 +27,6 @@ FRONT = 0  # the wave number of a front; waves count from 1
 _WAVES = 2**15 - 1
 MOST_TERMS = 4096
 _NO_CODES = np.zeros(0, dtype=np.int64)
-_LARGEST = 3e38  # that a float32 can hold
 
 
 class Term(NamedTuple):
@@ -90,8 +89,8 @@ def bfloat16(values: Sequence[float]) -> list[int]:
     """
     near = values
     for x in values:
-        if not -_LARGEST < x < _LARGEST:  # NaN too
-            near = [x if -_LARGEST < x < _LARGEST else math.copysign(_LARGEST, x) for x in values]
+        if not -WIDEST < x < WIDEST:  # NaN too
+            near = [x if -WIDEST < x < WIDEST else math.copysign(WIDEST, x) for x in values]
             break
     whole = struct.unpack(f">{len(near)}I", struct.pack(f">{len(near)}f", *near))
     return [bits + 0x7FFF + (bits >> 16 & 1) >> 16 for bits in whole]  # 3e38 is not rounded beyond all numbers
@@ -123,16 +122,12 @@ def wave_of(data: bytes) -> int:
 
 def header(said: Said) -> bytes:
     """What comes before the terms, in whole bytes."""
-    first = struct.pack(">Hf", said.wave << 1 | said.flag, min(said.n, _LARGEST))
+    first = struct.pack(">Hf", said.wave << 1 | said.flag, min(said.n, WIDEST))
     if said.thin is not None:
         return first + struct.pack(">H", *bfloat16([said.thin]))
     numbers: Sequence[Any] = said.q, said.v, said.pull, said.doubt
     if said.codes.ndim > 1:
         numbers = np.array(numbers, dtype=np.float64).T.ravel().tolist()
-    if len(numbers) == 4 and all(-_LARGEST < x < _LARGEST for x in numbers):
-        whole = struct.pack(">4f", *numbers)
-        if whole[2::4] == whole[3::4] == b"\0\0\0\0":  # they were made brief before
-            return first + whole[:2] + whole[4:6] + whole[8:10] + whole[12:14]
     return first + struct.pack(f">{len(numbers)}H", *bfloat16(numbers))
 
 

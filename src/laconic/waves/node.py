@@ -16,7 +16,7 @@ from laconic.waves.common import Common, Following
 from laconic.waves.describing import describe_change, lift_low
 from laconic.waves.fronts import Fronts, Known
 from laconic.waves.message import FRONT, Said, Term, briefly, numbered, wave_of
-from laconic.waves.own import Own, Probe, Report, dots
+from laconic.waves.own import Own, Probe, Report
 from laconic.waves.rule import DEEP, Numbers, Rule, at_least, at_most
 from laconic.waves.terms import quantized_each
 from laconic.waves.tree import Place
@@ -319,24 +319,19 @@ class Node:
         sigma = math.sqrt(max(self.own.count, 1.0) / carried)
         lower, _ = self.common.whitener(carried)
         size = rule.delta * sigma * _root_mean(total)
-        terms, step, codes = self.arithmetic.told(
-            lower,
-            total.information,
-            total.n,
-            base,
-            tau * rule.coarse(self.place.height) * sigma,
-            rule.fineness(self.n_features, self.matched),
-            rule.most,
-            total.moments,
-            size,
-        )
-        if self.matched:
-            terms = [Term(*term) for term in terms]
+        tolerance, fineness = tau * rule.coarse(self.place.height) * sigma, rule.fineness(self.n_features, self.matched)
+        asked = lower, total.information, total.n, base, tolerance, fineness, rule.most
+        if not self.matched:
+            letter = self.arithmetic.letter(wave, _even(self.link), total[3:7], *asked, total.moments, size)
+        else:
+            terms = self.arithmetic.told(*asked, total.moments, size)[0]
             moments = self._matching(total, lower, base, terms)
             step, codes = quantized_each(self.arithmetic.forward(lower, moments), size)
-        q, v, pull, doubt = briefly(total[3:7])
-        said = Said(wave, _even(self.link), total.n, q, v, terms, step, codes, pull=pull, doubt=doubt)
-        return Message(to, *self.arithmetic.encode(said), len(terms), self.wave, self.start), said
+            q, v, pull, doubt = briefly(total[3:7])
+            said = Said(wave, _even(self.link), total.n, q, v, terms, step, codes, pull=pull, doubt=doubt)
+            letter = said, *self.arithmetic.encode(said)
+        said, data, bits = letter
+        return Message(to, data, bits, len(said.terms), self.wave, self.start), said
 
     def _matching(self, total: Sum, lower: Array, base: Array, terms: Sequence[Term]) -> Array:
         """r + (S^ - S) w, S^ as the terms tell it: who solves with S^ finds the w that S gives.
@@ -385,11 +380,10 @@ class Node:
         revised = common.revised(n, terms, lift, raised_to)
         # 2. The measured over the expected curvature of the last step; then the next step.
         trust = _trusted(self.trust, total.bend, common.energy * n)
-        vector = _shortened(change @ revised.whitener(n)[0], dots(change, residual), trust)
-        step, codes = quantized_each(vector, rule.delta * _root_mean(total))
+        step, codes, moved = revised.stepped(n, change, residual, trust, rule.delta * _root_mean(total))
         said = Said(numbered(self.wave), lift is not None, n, 0.0, 0.0, terms, step, codes, lift, thin=common.thin)
         data, bits = arithmetic.encode(said)
-        return Decision(data, Following(said, bits, revised.moved(n, step, codes)), trust, asked)
+        return Decision(data, Following(said, bits, moved), trust, asked)
 
     def _thinned(self, total: Sum) -> tuple[Common, float]:
         """With less on the diagonal, or more, if fresh samples ask for it; as it was where old ones are forgotten."""
@@ -438,21 +432,6 @@ def _trusted(trust: Numbers, bend: Numbers, expected: Numbers) -> Numbers:
         return max(1.0, trust / 2, bend / expected) if expected > 0 else trust
     curvature = np.divide(bend, expected, out=np.zeros_like(expected), where=expected > 0)
     return np.where(expected > 0, np.maximum(np.maximum(1.0, trust / 2), curvature), trust)
-
-
-def _shortened(vector: Array, told: Numbers, trust: Numbers) -> Array:
-    """A step L'd, shorter where C knows of more curvature along it than S: by sqrt(d'S d / d'C d), and by trust.
-
-    S lacks what senders leave out, most of all where it is small, and that is where a step is long. With kappa = 1 C
-    is at most three times S along d, so a step is at most sqrt(3) times what C would have; from twice on it would
-    overshoot by more than it was off before, and grow from wave to wave.
-    """
-    known = dots(vector, vector)
-    if vector.ndim == 1:
-        share = told / known if known > 0 else 1.0
-        return vector * (math.sqrt(min(1.0, max(0.0, share))) / trust)
-    share = np.divide(told, known, out=np.ones_like(known), where=known > 0)
-    return np.multiply(vector.T, np.sqrt(np.clip(share, 0.0, 1.0)) / trust).T
 
 
 def _even(link: Link | None) -> bool:

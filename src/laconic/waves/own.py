@@ -16,6 +16,7 @@ from laconic._validate import Array
 from laconic.losses import Loss
 from laconic.waves.arithmetic import Arithmetic
 from laconic.waves.rule import Numbers, Rule
+from laconic.waves.terms import dots
 
 _FLATTEST, _FARTHEST = 0.05, 8.0
 _FAR = 3.0  # what one sample may say beside others, in root mean squares
@@ -225,12 +226,6 @@ def watched(probe: Probe, theta: Array, phi: Array, weight: float, target: Numbe
     most = _FAR * np.sqrt((probe.doubt + x * x) / (probe.fresh + 1.0))
     x = np.maximum(-most, np.minimum(most, x))
     return Probe(probe.direction, probe.pull + x, probe.doubt + x * x, probe.fresh + 1.0)
-
-
-def dots(one: Array, other: Array) -> Numbers:
-    """Inner product of two vectors, or of those of each output."""
-    product: Numbers = one @ other if one.ndim == 1 else np.einsum("kd,kd->k", one, other)
-    return product
 
 
 def number_of(array: Array) -> Numbers:

@@ -21,8 +21,8 @@ import numpy as np
 from laconic._validate import Array
 from laconic.waves.common import Common
 from laconic.waves.message import Said
-from laconic.waves.own import dots
 from laconic.waves.rule import Rule
+from laconic.waves.terms import dots
 
 LEFT_OUT = 4.0  # of a matrix, in tolerances
 NEAR, ROOM = 1.1, 2.0  # of a length and of a number that was rounded, how many times as much it may have been

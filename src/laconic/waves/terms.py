@@ -78,3 +78,24 @@ def describe(
 def upright(vector: Array) -> Array:
     """``vector`` or its opposite: a term is the same with either, so let the choice not be a library's."""
     return -vector if vector.sum() < 0 else vector
+
+
+def shortened(vector: Array, told: Numbers, trust: Numbers) -> Array:
+    """A step L'd, shorter where C knows of more curvature along it than S: by sqrt(d'S d / d'C d), and by trust.
+
+    S lacks what senders leave out, most of all where it is small, and that is where a step is long. With kappa = 1 C
+    is at most three times S along d, so a step is at most sqrt(3) times what C would have; from twice on it would
+    overshoot by more than it was off before, and grow from wave to wave.
+    """
+    known = dots(vector, vector)
+    if vector.ndim == 1:
+        share = told / known if known > 0 else 1.0
+        return vector * (math.sqrt(min(1.0, max(0.0, share))) / trust)
+    share = np.divide(told, known, out=np.ones_like(known), where=known > 0)
+    return np.multiply(vector.T, np.sqrt(np.clip(share, 0.0, 1.0)) / trust).T
+
+
+def dots(one: Array, other: Array) -> Numbers:
+    """Inner product of two vectors, or of those of each output."""
+    product: Numbers = one @ other if one.ndim == 1 else np.einsum("kd,kd->k", one, other)
+    return product
