@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -73,6 +74,7 @@ class Dialogue(Conversation):
         self.joining = False
         self.started = False  # whether there was a round, or a memory of one
         self.remembered = 0  # the round of that memory
+        self._then: dict[str, Array] = {}  # what neighbours were believed to know then
         self.tell_whole = False  # whether the broadcast has to be told in full in the next round
         self.told: dict[tuple[str, str], int] = {}  # what was told of whom, and when
         self.vouched = False  # whether the transport knows who sent what is being heard
@@ -104,6 +106,9 @@ class Dialogue(Conversation):
 
     def remember(self) -> None:
         """A memory was put back."""
+        self.started, self.remembered = True, self.round
+        if isinstance(self.ledger, Ledger):
+            self._then = {end.name: self.ledger.said(end.index).copy() for end in self.ends.values()}
 
     # ----------------------------------------------------------------------------------------------------------------
     # Starting
@@ -122,8 +127,10 @@ class Dialogue(Conversation):
         """Without memory among others that have one: begin with the median of their models, and in their round.
 
         Of an even number the two models in the middle are not averaged: either may be a lie, and the smaller does less.
-        With an old memory the own model is one more in that median: it would draw everybody back to where it was, and
-        what it had learned since the others know.
+        With an old memory, on slots, the own model is one more in that median: it would draw everybody back to where it
+        was, and what it had learned since the others know. In lockstep, where the old memory has all neighbours at one
+        round, it goes with them: by the median of how far each has gone since, itself not at all. So what it has that
+        neighbours have not said, since they were silent, stays.
         """
         known = [e for e in self.ends.values() if e.stage is LIVE]
         if known and not self.begun:
@@ -131,13 +138,16 @@ class Dialogue(Conversation):
             # In lockstep the round has been set by the sessions; on slots a few rounds are not worth it.
             late = not self.lockstep and others > self.round + self.apart
             if self.started:
-                old = late or (self.lockstep and self.round > self.remembered + self.apart)
-                if old and len(known) > 1 and others <= self.round + FURTHEST and isinstance(self.ledger, Ledger):
-                    self._begin_with_median(known, self.ledger.weights)
-                    if late:
+                if isinstance(self.ledger, Ledger) and len(known) > 1:
+                    if late and others <= self.round + FURTHEST:
+                        self._begin_with(_median([*self._models(known), self.ledger.weights]))
                         self.round = self.finished = others
+                    elif self.lockstep and self.round > self.remembered + self.apart:
+                        gone = [self.ledger.said(e.index) - self._then[e.name] for e in known if e.name in self._then]
+                        own = self.ledger.weights
+                        self._begin_with(own + _median([*gone, np.zeros_like(own)]))
             elif late or self.round > 0:
-                self._begin_with_median(known)
+                self._begin_with(_median(self._models(known)))
                 if late:
                     self.round = self.finished = others
                     for end in known:  # what was believed of each alone, now that there is something to compare it with
@@ -145,10 +155,11 @@ class Dialogue(Conversation):
                             self.quarantine(end)
         self.started, self.joining = True, False
 
-    def _begin_with_median(self, known: list[Session], *own: Array) -> None:
-        models = np.sort([*(self.ledger.said(e.index) for e in known), *own], axis=0)
-        low, high = models[(len(models) - 1) // 2], models[len(models) // 2]
-        self.ledger.begin_with(np.where(np.abs(low) <= np.abs(high), low, high))
+    def _models(self, known: list[Session]) -> list[Array]:
+        return [self.ledger.said(e.index) for e in known]
+
+    def _begin_with(self, model: Array) -> None:
+        self.ledger.begin_with(model)
         self.tell_whole = True
         self.counters["recoveries"] += 1
 
@@ -375,3 +386,10 @@ class Dialogue(Conversation):
             end.index = index
         self.must_save = True
         self.settle()
+
+
+def _median(models: Sequence[Array]) -> Array:
+    """Entry by entry; of two in the middle the smaller."""
+    ordered = np.sort(models, axis=0)
+    low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+    return np.where(np.abs(low) <= np.abs(high), low, high)

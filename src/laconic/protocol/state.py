@@ -127,7 +127,6 @@ def put_state(dialogue: Dialogue, state: AgentState) -> None:
     if isinstance(ledger, Waves) and memory is not None:
         put_waves(ledger, memory, set(ends))
     dialogue.remember()
-    dialogue.started, dialogue.remembered = True, round
     counted = [end.index for end in dialogue.ends.values() if end.counted]
     lost = any(end.counted for name, end in known_ends.items() if name not in ends)
     if lost:

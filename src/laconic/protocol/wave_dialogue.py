@@ -166,6 +166,7 @@ class WaveDialogue(Dialogue):
 
     def remember(self) -> None:
         """A memory was put back: who was on the chart is there until the opposite is known."""
+        super().remember()
         mine = self.waves.chart.records.get(self.waves.chart.me)
         self._away = {end.name: 0 for end in self.ends.values() if mine is not None and end.number in mine.hears}
 
