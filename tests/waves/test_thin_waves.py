@@ -10,12 +10,12 @@ import laconic as lc
 from laconic.waves import Rule
 from laconic.waves.message import decode
 from laconic.waves.own import Probe, watched
-from laconic.waves.rule import THINNEST
+from laconic.waves.rule import DEEP, THINNEST
 
 
 def test_when_it_changes():
     def changed(thin, asked, n, pull, doubt, noise):
-        return Rule().thinned(thin, asked, n, pull, doubt, noise)
+        return Rule().thinned(thin, asked, Rule().worth(n, 5, 2), pull, doubt, noise)
 
     # Three deviations, 3/sqrt(1 * 1), of 100 samples: half of it. Of 4000, a gain of 9/4000 is not worth it.
     assert changed(1.0, 0.0, 100, 3.0, 1.0, 1.0) == (0.5, 3.0)
@@ -30,6 +30,14 @@ def test_when_it_changes():
     two = changed(1.0, 0.0, 10, np.array([8.0, 2.0]), np.array([16.0, 4.0]), np.array([4.0, 1.0]))
     assert two == (1.0, pytest.approx(4 / math.sqrt(5)))
     assert changed(0.5, 1.0, 10, 0.0, 0.0, 1.0) == (0.5, 1.0)
+
+
+def test_more_agents_ask_for_less_on_the_diagonal_sooner():
+    assert Rule().worth(1000, 2, 1) == Rule().worth(1000, 10, 2) == 3.0
+    assert Rule().worth(1000, 20, 3) == 1.5 and Rule().worth(1000, 100, 2) == pytest.approx(0.3)
+    assert Rule().worth(1000, 500, DEEP) == 3.0  # where what is said passes through many hands
+    few, many = (Rule().thinned(1.0, 0.0, Rule().worth(3000, n, 2), 2.6, 1.0, 1.0) for n in (5, 20))
+    assert few == (1.0, 2.6) and many == (0.5, 2.6)
 
 
 def test_fresh_samples_are_those_after_the_adoption(features):

@@ -390,8 +390,8 @@ class Node:
         common, n = self.common, total.n
         if self.rule.forgetting < 1 or not n > 0:
             return common, self.asked
-        known = self.asked, n, total.pull, total.doubt, total.spread / n
-        thin, asked = self.rule.thinned(common.thin, *known)
+        worth = self.rule.worth(n, self.place.n_agents, self.place.height)
+        thin, asked = self.rule.thinned(common.thin, self.asked, worth, total.pull, total.doubt, total.spread / n)
         return common.thinned(thin), asked
 
     # What comes of it ---------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ _FRONTS = 3  # that are on their way at once from the root to the deepest agent,
 _COARSENESS = 2.0  # of steps in the first wave of a deep tree, for the same reason
 THINNEST = 2.0**-10  # of what is added to the diagonal, at the least
 _CLEAR, _WORTH = 2.5, 0.003  # from how many deviations, and which gain a sample, on that changes
+_FEW = 10  # agents up to which it has to be that; among more it is what the errors of ten of them would be
 
 
 #: One number, or one for each output.
@@ -86,8 +87,16 @@ class Rule(NamedTuple):
         """floor n + ridge: what is added to the diagonal of n samples' information, before it is thinned."""
         return self.floor * n + self.ridge
 
+    def worth(self, n: float, n_agents: int, height: int) -> float:
+        """The least z^2 of n samples for which ``thinned`` changes anything: 0.003 n; of ten agents' samples if N > 10.
+
+        What is thin has to be told of in more terms. The more agents there are, the less each of them has to tell of
+        what all know, unless it passes through many hands.
+        """
+        return _WORTH * n * (1.0 if height >= DEEP else min(1.0, _FEW / n_agents))
+
     def thinned(
-        self, thin: float, asked: float, n: float, pull: Numbers, doubt: Numbers, noise: Numbers
+        self, thin: float, asked: float, worth: float, pull: Numbers, doubt: Numbers, noise: Numbers
     ) -> tuple[float, float]:
         """Half or twice ``thin`` where fresh samples clearly ask for less or more; and how clearly they did.
 
@@ -96,8 +105,7 @@ class Rule(NamedTuple):
         asked for: errors of any distribution, larger in some places than in others, count for what they are, and no
         single one for more than a deviation. z = pull/sqrt(doubt) deviations take about z^2 ``noise`` off the sum of
         e^2, ``noise`` its mean. ``asked`` adds up z, halved from wave to wave, since one wave may err. ``thin`` changes
-        if it is beyond 2.5 and z^2 is above 0.003 n, a hundredth of a fresh sample's error; it stays between 2^-10 and
-        1. Outputs count by their precision.
+        if it is beyond 2.5 and z^2 is above ``worth``; it stays between 2^-10 and 1. Outputs count by their precision.
         """
         pulled = doubted = 0.0
         for x, xx, mean in zip(each(pull), each(doubt), each(noise), strict=True):
@@ -107,7 +115,7 @@ class Rule(NamedTuple):
             return thin, asked
         deviations = pulled / math.sqrt(doubted)
         asked = asked / 2 + deviations
-        if deviations**2 > _WORTH * n and abs(asked) > _CLEAR and asked * deviations > 0:
+        if deviations**2 > worth and abs(asked) > _CLEAR and asked * deviations > 0:
             thin = max(THINNEST, thin / 2) if asked > 0 else min(1.0, thin * 2)
         return thin, asked
 
