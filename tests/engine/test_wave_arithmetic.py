@@ -35,7 +35,7 @@ def same(some, others):
 def settle_by(few, matrix, row, rows):
     n = len(matrix)
     diagonal, beside, lengths = np.empty(n), np.empty(n), np.empty(n)
-    reduce_matrix(matrix, n, diagonal, beside, lengths, np.empty((1, n)))
+    reduce_matrix(matrix, n, diagonal, beside, lengths, np.empty((3, n)))
     if few:
         return settle_few(matrix, lengths, diagonal, beside, 1.0, (0.1, np.inf), 40, rows, row)
     return settle_all(matrix, lengths, diagonal, beside, 1.0, (0.1, np.inf), 40, rows, row)

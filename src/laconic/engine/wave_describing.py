@@ -14,8 +14,8 @@ import math
 import numpy as np
 
 from laconic.engine.cache import entry
-from laconic.engine.rows import add_row, dot_row
-from laconic.engine.vectors import from_bits, jit, lean, load, splat, store, sum_of, to_bits, turned, vector_fma
+from laconic.engine.rows import dot_row
+from laconic.engine.vectors import from_bits, jit, lean, load, splat, store, sum_of, to_bits, vector_fma
 from laconic.engine.wave_kernels import on_grid, write_body
 from laconic.engine.wave_pairs import LANES, find_pairs, reflect_columns, solve_tridiagonal
 from laconic.engine.wave_spectrum import TURNS, count_below, diagonalise, reduce_matrix, reflect, turn_back, turn_on
@@ -24,120 +24,6 @@ from laconic.waves.codes import LARGEST, WIDEST
 _TILE = 4  # doubles of a vector
 _LEAST = 0.5  # of the eigenvalues that the root solves with
 _POSITIVE = 1e-6  # what they are all above, if T is to be factorised as it is
-
-
-@entry
-def invert(lower, inverse, turned_over, columns):
-    """K = L^-1, its transpose and that of L, padded with zeros: where they are to be 0 they are so before.
-
-    Four rows at a time; each entry loses its products with the rows above from the first to the last.
-    """
-    n, size, zero = lower.shape[0], inverse.shape[1], splat(0.0)
-    for i in range(0, n, _TILE):
-        high = min(_TILE, n - i)
-        if high == _TILE:
-            for k in range(0, i, _TILE):
-                a0 = a1 = a2 = a3 = zero
-                for j in range(k, i):
-                    x = load(inverse, j * size + k)
-                    a0, a1 = a0 + splat(-lower[i, j]) * x, a1 + splat(-lower[i + 1, j]) * x
-                    a2, a3 = a2 + splat(-lower[i + 2, j]) * x, a3 + splat(-lower[i + 3, j]) * x
-                at = i * size + k
-                store(inverse, at, a0)
-                store(inverse, at + size, a1)
-                store(inverse, at + 2 * size, a2)
-                store(inverse, at + 3 * size, a3)
-        for row in range(i, i + high):
-            for k in range(0 if high < _TILE else i, i + _TILE, _TILE):
-                store(inverse, row * size + k, zero)
-            for j in range(0 if high < _TILE else i, row):
-                add_row(inverse, row * size, -lower[row, j], inverse, j * size, (j + _TILE) // _TILE * _TILE)
-            inverse[row, row] = 1.0
-            scale = splat(1.0 / lower[row, row])
-            for k in range(0, i + _TILE, _TILE):
-                store(inverse, row * size + k, scale * load(inverse, row * size + k))
-        for k in range(0, i + 1, _TILE):
-            at, over = i * size + k, k * size + i
-            a0, a1, a2, a3 = turned(
-                load(inverse, at), load(inverse, at + size), load(inverse, at + 2 * size), load(inverse, at + 3 * size)
-            )
-            store(turned_over, over, a0)
-            store(turned_over, over + size, a1)
-            store(turned_over, over + 2 * size, a2)
-            store(turned_over, over + 3 * size, a3)
-            if high == _TILE and k < i:
-                at = i * n + k
-                a0, a1, a2, a3 = turned(
-                    load(lower, at), load(lower, at + n), load(lower, at + 2 * n), load(lower, at + 3 * n)
-                )
-                store(columns, over, a0)
-                store(columns, over + size, a1)
-                store(columns, over + 2 * size, a2)
-                store(columns, over + 3 * size, a3)
-        for row in range(i, i + high):
-            for j in range(i if high == _TILE else 0, row + 1):
-                columns[j, row] = lower[row, j]
-
-
-@entry
-def square(inverse, product):
-    """K'K, symmetric to the bit."""
-    size, zero, tile = inverse.shape[1], splat(0.0), np.empty((_TILE, _TILE))
-    for i in range(0, size, _TILE):
-        k = 0
-        while k + _TILE <= i:
-            a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = zero
-            for m in range(i, size):
-                x, y = load(inverse, m * size + k), load(inverse, m * size + k + _TILE)
-                f0, f1 = splat(inverse[m, i]), splat(inverse[m, i + 1])
-                f2, f3 = splat(inverse[m, i + 2]), splat(inverse[m, i + 3])
-                a0, b0, a1, b1 = (
-                    vector_fma(f0, x, a0),
-                    vector_fma(f0, y, b0),
-                    vector_fma(f1, x, a1),
-                    vector_fma(f1, y, b1),
-                )
-                a2, b2, a3, b3 = (
-                    vector_fma(f2, x, a2),
-                    vector_fma(f2, y, b2),
-                    vector_fma(f3, x, a3),
-                    vector_fma(f3, y, b3),
-                )
-            put_tile(product, i, k, a0, a1, a2, a3, tile)
-            put_tile(product, i, k + _TILE, b0, b1, b2, b3, tile)
-            k += 2 * _TILE
-        if k <= i:
-            a0 = a1 = a2 = a3 = zero
-            for m in range(i, size):
-                x = load(inverse, m * size + k)
-                a0, a1 = vector_fma(splat(inverse[m, i]), x, a0), vector_fma(splat(inverse[m, i + 1]), x, a1)
-                a2, a3 = vector_fma(splat(inverse[m, i + 2]), x, a2), vector_fma(splat(inverse[m, i + 3]), x, a3)
-            put_tile(product, i, k, a0, a1, a2, a3, tile)
-
-
-@lean
-def put_tile(product, i, k, a0, a1, a2, a3, tile):
-    """Four rows from i on, in four columns from k on, of a symmetric matrix; ``tile`` is room."""
-    n = product.shape[0]
-    if i + _TILE <= n:
-        at, over = i * n + k, k * n + i
-        store(product, at, a0)
-        store(product, at + n, a1)
-        store(product, at + 2 * n, a2)
-        store(product, at + 3 * n, a3)
-        a0, a1, a2, a3 = turned(a0, a1, a2, a3)
-        store(product, over, a0)
-        store(product, over + n, a1)
-        store(product, over + 2 * n, a2)
-        store(product, over + 3 * n, a3)
-        return
-    store(tile, 0, a0)
-    store(tile, _TILE, a1)
-    store(tile, 2 * _TILE, a2)
-    store(tile, 3 * _TILE, a3)
-    for row in range(i, n):
-        for column in range(k, min(k + _TILE, n)):
-            product[row, column] = product[column, row] = tile[row - i, column - k]
 
 
 @entry
@@ -152,14 +38,12 @@ def add_share(total, n, information):
 def say(inverse, turned, information, n, base, tolerance, fineness, most, moments, sizes, room, rows):
     """Terms of K (S - n B) K' beyond the tolerance, then K r of each output in steps near its size, into ``rows``.
 
-    Returns how many terms there are. ``room`` is that of two matrices.
+    Returns how many terms there are. ``room`` is that of two matrices; S is used up.
     """
     n_features, size = information.shape[0], inverse.shape[1]
-    matrix, half = room[0], room[1]
+    matrix, half = information if n_features == size else room[0], room[1]
     clear_border(matrix, n_features)
-    for i in range(n_features):
-        for j in range(n_features):
-            matrix[i, j] = information[i, j] - n * base[i, j]
+    subtract_share(information, n, base, matrix)
     whiten(inverse, turned, matrix, half)
     found = 0
     if n > 0.0:
@@ -214,14 +98,14 @@ def brief(x):
 def settle(inverse, turned, information, thick, tolerance, fineness, most, moments, room, rows, solution):
     """The root's terms of W = K (S + thick I) K' beyond I, and K' W^-1 K r of each output.
 
-    The eigenvalues of W that it solves with are at least 1/2. Returns how many terms there are.
+    The eigenvalues of W that it solves with are at least 1/2. Returns how many terms there are. S is used up.
     """
     n_features, size, outputs = information.shape[0], inverse.shape[1], moments.shape[0]
-    matrix, half = room[0], room[1]
-    clear_border(matrix, n_features)
+    matrix, half = information if n_features == size else room[0], room[1]
+    if n_features < size:
+        clear_border(matrix, n_features)
+        matrix[:n_features, :n_features] = information
     for i in range(n_features):
-        for j in range(n_features):
-            matrix[i, j] = information[i, j]
         matrix[i, i] += thick
     whiten(inverse, turned, matrix, half)
     diagonal, beside, lengths = np.empty(n_features), np.empty(n_features), np.empty(n_features)
@@ -319,6 +203,19 @@ def settle_all(matrix, lengths, diagonal, beside, tolerance, fineness, most, row
 
 
 @lean
+def subtract_share(information, n, base, matrix):
+    """S - n B into the first rows and columns of ``matrix``."""
+    n_features, size, share = information.shape[0], matrix.shape[1], splat(n)
+    whole = n_features // _TILE * _TILE
+    for i in range(n_features):
+        at = i * n_features
+        for j in range(0, whole, _TILE):
+            store(matrix, i * size + j, load(information, at + j) - share * load(base, at + j))
+        for j in range(whole, n_features):
+            matrix[i, j] = information[i, j] - n * base[i, j]
+
+
+@lean
 def clear_border(matrix, n):
     """Zeros from row and column n on."""
     matrix[n:, :] = 0.0
@@ -380,7 +277,7 @@ def multiply(one, other, i, end, triangular, product):
 def describe(matrix, n_features, origin, tolerance, fineness, most, positive, rows):
     """Terms of ``matrix``, which is used up, beyond the tolerance from ``origin`` I; returns how many there are."""
     diagonal, beside, lengths = np.empty(n_features), np.empty(n_features), np.empty(n_features)
-    reduce_matrix(matrix, n_features, diagonal, beside, lengths, np.empty((1, matrix.shape[1])))
+    reduce_matrix(matrix, n_features, diagonal, beside, lengths, np.empty((3, matrix.shape[1])))
     found = few_terms(matrix, lengths, diagonal, beside, origin, tolerance, fineness, most, positive, rows)
     if found >= 0:
         return found

@@ -155,7 +155,10 @@ class Arithmetic:
         moments: Array,
         sizes: Numbers,
     ) -> tuple[Said, bytes, int]:
-        """A message up of what is ``told`` and of q, v, pull, doubt: what it says, its bytes, its length in bits."""
+        """A message up of what is ``told`` and of q, v, pull, doubt: what it says, its bytes, its length in bits.
+
+        S may be used up.
+        """
         told = self.told(lower, information, n, base, tolerance, fineness, most, moments, sizes)
         q, v, pull, doubt = briefly(numbers)
         said = Said(wave, flag, n, q, v, *told, pull=pull, doubt=doubt)
@@ -173,7 +176,7 @@ class Arithmetic:
     ) -> tuple[Sequence[Term], Array]:
         """Terms of W = L^-1 (S + thick I) L'^-1 beyond I, upwards; and L'^-1 W^-1 L^-1 x, of a vector or of each row.
 
-        W is solved with its eigenvalues at least 1/2.
+        W is solved with its eigenvalues at least 1/2. S may be used up.
         """
         spectrum = Spectrum(self.whitened(lower, information + thick * np.eye(len(lower))))
         terms = describe(spectrum, tolerance, fineness, most, origin=1.0, positive=True)
