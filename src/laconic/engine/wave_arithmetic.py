@@ -217,7 +217,8 @@ class CompiledArithmetic(Arithmetic):
             n,
             base,
             tolerance,
-            tuple(fineness),
+            fineness.nu,  # a pair would be looked up by its types in Python
+            fineness.up_to,
             most,
             vectors,
             np.array(sizes, dtype=np.float64, ndmin=1),
@@ -253,7 +254,8 @@ class CompiledArithmetic(Arithmetic):
             n,
             base,
             tolerance,
-            tuple(fineness),
+            fineness.nu,
+            fineness.up_to,
             most,
             vectors,
             each,
@@ -288,7 +290,8 @@ class CompiledArithmetic(Arithmetic):
             information,
             thick,
             tolerance,
-            tuple(fineness),
+            fineness.nu,
+            fineness.up_to,
             most,
             vectors,
             self._room_of(n_features),
@@ -338,6 +341,10 @@ class CompiledArithmetic(Arithmetic):
     def inverted(self, matrix: Array) -> Array:
         """H^-1 of a positive definite matrix, symmetric to the bit."""
         return self.inverse(self.cholesky(matrix, 0.0)[0])
+
+    def entire(self, total: Array) -> Array:
+        """S with what is above its diagonal."""
+        return np.asarray(np.tril(total) + np.tril(total, -1).T)
 
     def add_share(self, total: Array, n: float, information: Array) -> None:
         """S + n U into S."""

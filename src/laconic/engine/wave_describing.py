@@ -15,7 +15,7 @@ import numpy as np
 
 from laconic.engine.cache import entry
 from laconic.engine.rows import dot_row
-from laconic.engine.vectors import from_bits, jit, lean, load, splat, store, sum_of, to_bits, vector_fma
+from laconic.engine.vectors import from_bits, jit, lean, load, splat, store, sum_of, to_bits, turned, vector_fma
 from laconic.engine.wave_kernels import on_grid, write_body
 from laconic.engine.wave_pairs import LANES, find_pairs, reflect_columns, solve_tridiagonal
 from laconic.engine.wave_spectrum import TURNS, count_below, diagonalise, reduce_matrix, reflect, turn_back, turn_on
@@ -28,26 +28,30 @@ _POSITIVE = 1e-6  # what they are all above, if T is to be factorised as it is
 
 @entry
 def add_share(total, n, information):
-    """S + n U into S."""
-    for i in range(total.shape[0]):
-        for j in range(total.shape[1]):
+    """S + n U into S, both symmetric: of S what is above the diagonal's tiles is left as it was."""
+    size, share = total.shape[0], splat(n)
+    for i in range(size):
+        end = i // _TILE * _TILE
+        end = end + _TILE if end + _TILE <= size else end
+        for at in range(i * size, i * size + end, _TILE):
+            store(total, at, load(total, at) + share * load(information, at))
+        for j in range(end, i + 1):
             total[i, j] += n * information[i, j]
 
 
 @entry
-def say(inverse, turned, information, n, base, tolerance, fineness, most, moments, sizes, room, rows):
+def say(inverse, turned, information, n, base, tolerance, nu, up_to, most, moments, sizes, room, rows):
     """Terms of K (S - n B) K' beyond the tolerance, then K r of each output in steps near its size, into ``rows``.
 
     Returns how many terms there are. ``room`` is that of two matrices; S is used up.
     """
     n_features, size = information.shape[0], inverse.shape[1]
     matrix, half = information if n_features == size else room[0], room[1]
-    clear_border(matrix, n_features)
     subtract_share(information, n, base, matrix)
     whiten(inverse, turned, matrix, half)
     found = 0
     if n > 0.0:
-        found = describe(matrix, n_features, 0.0, tolerance, fineness, most, False, rows)
+        found = describe(matrix, n_features, 0.0, tolerance, (nu, up_to), most, False, rows)
     for k in range(moments.shape[0]):
         row = np.zeros((1, size))
         row[0, :n_features] = moments[k]
@@ -60,13 +64,15 @@ def say(inverse, turned, information, n, base, tolerance, fineness, most, moment
 
 
 @entry
-def letter(inverse, turned, information, n, base, tolerance, fineness, most, moments, numbers, room, rows, first, data):
+def letter(
+    inverse, turned, information, n, base, tolerance, nu, up_to, most, moments, numbers, room, rows, first, data
+):  # fmt: skip
     """``say``, then all of the message up as bytes of ``data``: how many terms there are, and how many bits.
 
     ``numbers`` are q, v, pull, doubt, of which what travels is left, and sizes of steps, each of all outputs; ``first``
     are the 16 bits that the message begins with.
     """
-    found = say(inverse, turned, information, n, base, tolerance, fineness, most, moments, numbers[4], room, rows)
+    found = say(inverse, turned, information, n, base, tolerance, nu, up_to, most, moments, numbers[4], room, rows)
     share = np.int64(to_bits(np.float32(n if n < WIDEST else WIDEST)))
     at = put_half(first, data, 0)
     at = put_half(share & 0xFFFF, data, put_half(share >> 16, data, at))
@@ -95,22 +101,20 @@ def brief(x):
 
 
 @entry
-def settle(inverse, turned, information, thick, tolerance, fineness, most, moments, room, rows, solution):
+def settle(inverse, turned, information, thick, tolerance, nu, up_to, most, moments, room, rows, solution):
     """The root's terms of W = K (S + thick I) K' beyond I, and K' W^-1 K r of each output.
 
     The eigenvalues of W that it solves with are at least 1/2. Returns how many terms there are. S is used up.
     """
     n_features, size, outputs = information.shape[0], inverse.shape[1], moments.shape[0]
     matrix, half = information if n_features == size else room[0], room[1]
-    if n_features < size:
-        clear_border(matrix, n_features)
-        matrix[:n_features, :n_features] = information
+    subtract_share(information, 0.0, information, matrix)
     for i in range(n_features):
         matrix[i, i] += thick
     whiten(inverse, turned, matrix, half)
     diagonal, beside, lengths = np.empty(n_features), np.empty(n_features), np.empty(n_features)
     reduce_matrix(matrix, n_features, diagonal, beside, lengths, half)
-    turned_rows = np.zeros((outputs, size))
+    turned_rows, fineness = np.zeros((outputs, size)), (nu, up_to)
     for k in range(outputs):
         row = np.zeros((1, size))
         row[0, :n_features] = moments[k]
@@ -204,22 +208,34 @@ def settle_all(matrix, lengths, diagonal, beside, tolerance, fineness, most, row
 
 @lean
 def subtract_share(information, n, base, matrix):
-    """S - n B into the first rows and columns of ``matrix``."""
+    """S - n B into ``matrix``, which may be S, padded with zeros; of both what is above the diagonal is not read."""
     n_features, size, share = information.shape[0], matrix.shape[1], splat(n)
+    matrix[n_features:, :] = 0.0
     whole = n_features // _TILE * _TILE
-    for i in range(n_features):
-        at = i * n_features
-        for j in range(0, whole, _TILE):
-            store(matrix, i * size + j, load(information, at + j) - share * load(base, at + j))
-        for j in range(whole, n_features):
-            matrix[i, j] = information[i, j] - n * base[i, j]
-
-
-@lean
-def clear_border(matrix, n):
-    """Zeros from row and column n on."""
-    matrix[n:, :] = 0.0
-    matrix[:n, n:] = 0.0
+    for i in range(0, whole, _TILE):
+        for k in range(0, i + 1, _TILE):
+            at, to, over = i * n_features + k, i * size + k, k * size + i
+            a0 = load(information, at) - share * load(base, at)
+            at += n_features
+            a1 = load(information, at) - share * load(base, at)
+            at += n_features
+            a2 = load(information, at) - share * load(base, at)
+            at += n_features
+            a3 = load(information, at) - share * load(base, at)
+            if k < i:
+                store(matrix, to, a0)
+                store(matrix, to + size, a1)
+                store(matrix, to + 2 * size, a2)
+                store(matrix, to + 3 * size, a3)
+            a0, a1, a2, a3 = turned(a0, a1, a2, a3)
+            store(matrix, over, a0)
+            store(matrix, over + size, a1)
+            store(matrix, over + 2 * size, a2)
+            store(matrix, over + 3 * size, a3)
+    for i in range(whole, n_features):
+        for j in range(i + 1):
+            matrix[i, j] = matrix[j, i] = information[i, j] - n * base[i, j]
+    matrix[:, n_features:] = 0.0
 
 
 @lean

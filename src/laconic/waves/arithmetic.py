@@ -108,6 +108,10 @@ class Arithmetic:
 
     # What a sender alone decides: any method is right. ------------------------------------------------------------
 
+    def entire(self, total: Array) -> Array:
+        """S of a subtree, whole: of that some arithmetic reads and makes no more than its lower half."""
+        return total
+
     def add_share(self, total: Array, n: float, information: Array) -> None:
         """S + n U into S."""
         total += n * information
