@@ -343,7 +343,7 @@ class CompiledArithmetic(Arithmetic):
         return self.inverse(self.cholesky(matrix, 0.0)[0])
 
     def entire(self, total: Array) -> Array:
-        """S with what is above its diagonal."""
+        """S with what is above the tiles on its diagonal."""
         return np.asarray(np.tril(total) + np.tril(total, -1).T)
 
     def add_share(self, total: Array, n: float, information: Array) -> None:

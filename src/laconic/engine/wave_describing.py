@@ -208,7 +208,7 @@ def settle_all(matrix, lengths, diagonal, beside, tolerance, fineness, most, row
 
 @lean
 def subtract_share(information, n, base, matrix):
-    """S - n B into ``matrix``, which may be S, padded with zeros; of both what is above the diagonal is not read."""
+    """S - n B into ``matrix``, which may be S, padded with zeros; both are read up to the tiles on their diagonals."""
     n_features, size, share = information.shape[0], matrix.shape[1], splat(n)
     matrix[n_features:, :] = 0.0
     whole = n_features // _TILE * _TILE
