@@ -35,7 +35,7 @@ def same(some, others):
 def settle_by(few, matrix, row, rows):
     n = len(matrix)
     diagonal, beside, lengths = np.empty(n), np.empty(n), np.empty(n)
-    reduce_matrix(matrix, n, diagonal, beside, lengths, np.empty((1, n)))
+    reduce_matrix(matrix, n, diagonal, beside, lengths, np.empty((3, n)))
     if few:
         return settle_few(matrix, lengths, diagonal, beside, 1.0, (0.1, np.inf), 40, rows, row)
     return settle_all(matrix, lengths, diagonal, beside, 1.0, (0.1, np.inf), 40, rows, row)
@@ -169,3 +169,22 @@ def test_equal_eigenvalues_are_all_said(equal):
         terms, _, _ = FAST.told(np.eye(n), information, 1.0, nothing, 1.0, Fineness(0.1), 40, np.zeros(n), 1.0)
         rest = information - sum(matrix_of(term) for term in terms)
         assert len(terms) == equal and np.abs(np.linalg.eigvalsh(rest)).max() < 1.0
+
+
+@pytest.mark.parametrize("n", [1, 3, 8, 22])
+def test_sums_are_told_by_their_lower_halves(n):
+    rng = np.random.default_rng(n)
+    S, U, B = (half @ half.T for half in rng.standard_normal((3, n, 2 * n)))
+    lower, moments = FAST.cholesky(S + U + B + np.eye(n), 1e-3)[0], rng.standard_normal(n)
+    row, column = np.indices((n, n)) // 4
+    beyond = column > row  # above the tiles on the diagonal: what nobody reads
+    total, hollow = S + 2.0 * U, np.where(beyond, 1e3, S)
+    FAST.add_share(hollow, 2.0, np.where(beyond, -1e3, U))
+    assert np.array_equal(FAST.entire(hollow), total)
+    said = [
+        FAST.letter(1, False, [1.0] * 4, lower, sum_, 5.0, B, 0.01, Fineness(0.1), 40, moments, 0.1)[1]
+        for sum_ in (total.copy(), hollow.copy())
+    ]
+    assert said[0] == said[1]
+    change = [FAST.settled(lower, sum_, 0.5, 0.5, Fineness(0.1), 40, moments)[1] for sum_ in (total, hollow)]
+    assert np.array_equal(*change)

@@ -58,6 +58,7 @@ SOURCES = (
     "vectors",
     "voting",
     "wave_describing",
+    "wave_inverting",
     "wave_kernels",
     "wave_pairs",
     "wave_rounds",

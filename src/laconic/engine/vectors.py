@@ -236,6 +236,18 @@ def splat(typing_context, value):
     return result(value), codegen
 
 
+@intrinsic
+def splat_at(typing_context, array, index):
+    """A vector with ``array[index]`` in every lane; ``splat`` of an entry asks first whether its index is negative."""
+    result = Vector(array.dtype)
+
+    def codegen(context, builder, signature, args):
+        data = cgutils.create_struct_proxy(signature.args[0])(context, builder, args[0]).data
+        return splat_value(builder, builder.load(builder.gep(data, [args[1]])), context.get_value_type(result))
+
+    return result(array, types.intp), codegen
+
+
 def _fold(combine):
     """A function of a vector that combines its lanes, from the first to the last."""
 
@@ -302,6 +314,19 @@ _operator(operator.sub, "fsub")
 _operator(operator.mul, "fmul")
 _operator(operator.truediv, "fdiv")
 vector_fma = _named("fma", 3)
+
+
+@intrinsic
+def vector_fnma(typing_context, a, b, c):
+    """``c - a * b`` with a single rounding."""
+
+    def codegen(context, builder, signature, args):
+        vector = context.get_value_type(a)
+        return call_llvm(builder, "fma", vector, [builder.fneg(args[0]), *args[1:]])
+
+    return a(a, b, c), codegen
+
+
 vector_floor = _named("floor", 1)
 vector_abs = _named("fabs", 1)
 vector_larger = _choose(">")

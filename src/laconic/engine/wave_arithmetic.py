@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from laconic._validate import Array
-from laconic.engine import wave_describing, wave_kernels, wave_stepping
+from laconic.engine import wave_describing, wave_inverting, wave_kernels, wave_stepping
 from laconic.engine.compiled import aligned
 from laconic.waves.arithmetic import Arithmetic, Stepped
 from laconic.waves.message import (
@@ -24,7 +24,7 @@ from laconic.waves.message import (
 from laconic.waves.rule import Fineness, Numbers
 
 _LONGEST_CODE = 13  # bytes
-_KEPT = 4  # factors whose inverses are kept: those of the wave under way
+_KEPT = 2  # factors whose inverses are kept: that of the wave under way, and one that fronts ask for
 
 
 class Factor:
@@ -37,7 +37,7 @@ class Factor:
         # Their other halves stay 0, so that the room of a factor will do for the next.
         self.room = aligned(3 * size, n, np.float64).reshape(3, size, size) if room is None else room
         self.inverse, self.turned, self.columns = self.room
-        wave_describing.invert(lower, self.inverse, self.turned, self.columns)
+        wave_inverting.invert(lower, self.inverse, self.turned, self.columns)
 
 
 class Letter(bytes):
@@ -213,11 +213,12 @@ class CompiledArithmetic(Arithmetic):
         found = wave_describing.say(
             factor.inverse,
             factor.turned,
-            information,
+            information.copy(),  # which is used up
             n,
             base,
             tolerance,
-            tuple(fineness),
+            fineness.nu,  # a pair would be looked up by its types in Python
+            fineness.up_to,
             most,
             vectors,
             np.array(sizes, dtype=np.float64, ndmin=1),
@@ -253,7 +254,8 @@ class CompiledArithmetic(Arithmetic):
             n,
             base,
             tolerance,
-            tuple(fineness),
+            fineness.nu,
+            fineness.up_to,
             most,
             vectors,
             each,
@@ -288,7 +290,8 @@ class CompiledArithmetic(Arithmetic):
             information,
             thick,
             tolerance,
-            tuple(fineness),
+            fineness.nu,
+            fineness.up_to,
             most,
             vectors,
             self._room_of(n_features),
@@ -332,12 +335,16 @@ class CompiledArithmetic(Arithmetic):
     def inverse(self, lower: Array) -> Array:
         """(L L')^-1, symmetric to the bit."""
         made = np.empty_like(lower)
-        wave_describing.square(self._factor(lower).inverse, made)
+        wave_inverting.square(lower, self._room_of(len(lower))[0], made)
         return made
 
     def inverted(self, matrix: Array) -> Array:
         """H^-1 of a positive definite matrix, symmetric to the bit."""
         return self.inverse(self.cholesky(matrix, 0.0)[0])
+
+    def entire(self, total: Array) -> Array:
+        """S with what is above the tiles on its diagonal."""
+        return np.asarray(np.tril(total) + np.tril(total, -1).T)
 
     def add_share(self, total: Array, n: float, information: Array) -> None:
         """S + n U into S."""

@@ -312,7 +312,7 @@ class CompiledWaving(Waving):
             phi = aligned(len(samples), block.n_features, np.float64)
             phi[:, : block.n_features] = samples[:, : block.n_features]
         else:
-            phi = map_features(self.features, samples.astype(np.float64))
+            phi = map_features(self.features, samples.astype(np.float64, copy=False))
         block.phi, block.squares, block.now = phi, np.empty((len(phi), 2 + block.outputs)), 0
         for agent, node in enumerate(self.nodes):  # of a state that was given; later on it is adopted
             block.models(block.theta, agent)[...] = node.common.theta

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from laconic.engine.cache import entry
-from laconic.engine.rows import add_row, dot_row
+from laconic.engine.rows import dot_row
 from laconic.engine.vectors import from_bits, jit, lean, load, splat, store, sum_of, to_bits, turned, vector_fma
 from laconic.engine.wave_kernels import on_grid, write_body
 from laconic.engine.wave_pairs import LANES, find_pairs, reflect_columns, solve_tridiagonal
@@ -27,143 +27,31 @@ _POSITIVE = 1e-6  # what they are all above, if T is to be factorised as it is
 
 
 @entry
-def invert(lower, inverse, turned_over, columns):
-    """K = L^-1, its transpose and that of L, padded with zeros: where they are to be 0 they are so before.
-
-    Four rows at a time; each entry loses its products with the rows above from the first to the last.
-    """
-    n, size, zero = lower.shape[0], inverse.shape[1], splat(0.0)
-    for i in range(0, n, _TILE):
-        high = min(_TILE, n - i)
-        if high == _TILE:
-            for k in range(0, i, _TILE):
-                a0 = a1 = a2 = a3 = zero
-                for j in range(k, i):
-                    x = load(inverse, j * size + k)
-                    a0, a1 = a0 + splat(-lower[i, j]) * x, a1 + splat(-lower[i + 1, j]) * x
-                    a2, a3 = a2 + splat(-lower[i + 2, j]) * x, a3 + splat(-lower[i + 3, j]) * x
-                at = i * size + k
-                store(inverse, at, a0)
-                store(inverse, at + size, a1)
-                store(inverse, at + 2 * size, a2)
-                store(inverse, at + 3 * size, a3)
-        for row in range(i, i + high):
-            for k in range(0 if high < _TILE else i, i + _TILE, _TILE):
-                store(inverse, row * size + k, zero)
-            for j in range(0 if high < _TILE else i, row):
-                add_row(inverse, row * size, -lower[row, j], inverse, j * size, (j + _TILE) // _TILE * _TILE)
-            inverse[row, row] = 1.0
-            scale = splat(1.0 / lower[row, row])
-            for k in range(0, i + _TILE, _TILE):
-                store(inverse, row * size + k, scale * load(inverse, row * size + k))
-        for k in range(0, i + 1, _TILE):
-            at, over = i * size + k, k * size + i
-            a0, a1, a2, a3 = turned(
-                load(inverse, at), load(inverse, at + size), load(inverse, at + 2 * size), load(inverse, at + 3 * size)
-            )
-            store(turned_over, over, a0)
-            store(turned_over, over + size, a1)
-            store(turned_over, over + 2 * size, a2)
-            store(turned_over, over + 3 * size, a3)
-            if high == _TILE and k < i:
-                at = i * n + k
-                a0, a1, a2, a3 = turned(
-                    load(lower, at), load(lower, at + n), load(lower, at + 2 * n), load(lower, at + 3 * n)
-                )
-                store(columns, over, a0)
-                store(columns, over + size, a1)
-                store(columns, over + 2 * size, a2)
-                store(columns, over + 3 * size, a3)
-        for row in range(i, i + high):
-            for j in range(i if high == _TILE else 0, row + 1):
-                columns[j, row] = lower[row, j]
-
-
-@entry
-def square(inverse, product):
-    """K'K, symmetric to the bit."""
-    size, zero, tile = inverse.shape[1], splat(0.0), np.empty((_TILE, _TILE))
-    for i in range(0, size, _TILE):
-        k = 0
-        while k + _TILE <= i:
-            a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = zero
-            for m in range(i, size):
-                x, y = load(inverse, m * size + k), load(inverse, m * size + k + _TILE)
-                f0, f1 = splat(inverse[m, i]), splat(inverse[m, i + 1])
-                f2, f3 = splat(inverse[m, i + 2]), splat(inverse[m, i + 3])
-                a0, b0, a1, b1 = (
-                    vector_fma(f0, x, a0),
-                    vector_fma(f0, y, b0),
-                    vector_fma(f1, x, a1),
-                    vector_fma(f1, y, b1),
-                )
-                a2, b2, a3, b3 = (
-                    vector_fma(f2, x, a2),
-                    vector_fma(f2, y, b2),
-                    vector_fma(f3, x, a3),
-                    vector_fma(f3, y, b3),
-                )
-            put_tile(product, i, k, a0, a1, a2, a3, tile)
-            put_tile(product, i, k + _TILE, b0, b1, b2, b3, tile)
-            k += 2 * _TILE
-        if k <= i:
-            a0 = a1 = a2 = a3 = zero
-            for m in range(i, size):
-                x = load(inverse, m * size + k)
-                a0, a1 = vector_fma(splat(inverse[m, i]), x, a0), vector_fma(splat(inverse[m, i + 1]), x, a1)
-                a2, a3 = vector_fma(splat(inverse[m, i + 2]), x, a2), vector_fma(splat(inverse[m, i + 3]), x, a3)
-            put_tile(product, i, k, a0, a1, a2, a3, tile)
-
-
-@lean
-def put_tile(product, i, k, a0, a1, a2, a3, tile):
-    """Four rows from i on, in four columns from k on, of a symmetric matrix; ``tile`` is room."""
-    n = product.shape[0]
-    if i + _TILE <= n:
-        at, over = i * n + k, k * n + i
-        store(product, at, a0)
-        store(product, at + n, a1)
-        store(product, at + 2 * n, a2)
-        store(product, at + 3 * n, a3)
-        a0, a1, a2, a3 = turned(a0, a1, a2, a3)
-        store(product, over, a0)
-        store(product, over + n, a1)
-        store(product, over + 2 * n, a2)
-        store(product, over + 3 * n, a3)
-        return
-    store(tile, 0, a0)
-    store(tile, _TILE, a1)
-    store(tile, 2 * _TILE, a2)
-    store(tile, 3 * _TILE, a3)
-    for row in range(i, n):
-        for column in range(k, min(k + _TILE, n)):
-            product[row, column] = product[column, row] = tile[row - i, column - k]
-
-
-@entry
 def add_share(total, n, information):
-    """S + n U into S."""
-    for i in range(total.shape[0]):
-        for j in range(total.shape[1]):
+    """S + n U into S, both symmetric: of S what is above the diagonal's tiles is left as it was."""
+    size, share = total.shape[0], splat(n)
+    for i in range(size):
+        end = i // _TILE * _TILE
+        end = end + _TILE if end + _TILE <= size else end
+        for at in range(i * size, i * size + end, _TILE):
+            store(total, at, load(total, at) + share * load(information, at))
+        for j in range(end, i + 1):
             total[i, j] += n * information[i, j]
 
 
 @entry
-def say(inverse, turned, information, n, base, tolerance, fineness, most, moments, sizes, room, rows):
+def say(inverse, turned, information, n, base, tolerance, nu, up_to, most, moments, sizes, room, rows):
     """Terms of K (S - n B) K' beyond the tolerance, then K r of each output in steps near its size, into ``rows``.
 
-    Returns how many terms there are. ``room`` is that of two matrices.
+    Returns how many terms there are. ``room`` is that of two matrices; S is used up.
     """
     n_features, size = information.shape[0], inverse.shape[1]
-    matrix, half = room[0], room[1]
-    clear_border(matrix, n_features)
-    for i in range(n_features):
-        for j in range(n_features):
-            matrix[i, j] = information[i, j] - n * base[i, j]
+    matrix, half = information if n_features == size else room[0], room[1]
+    subtract_share(information, n, base, matrix)
     whiten(inverse, turned, matrix, half)
     found = 0
     if n > 0.0:
-        found = describe(matrix, n_features, 0.0, tolerance, fineness, most, False, rows)
+        found = describe(matrix, n_features, 0.0, tolerance, (nu, up_to), most, False, rows)
     for k in range(moments.shape[0]):
         row = np.zeros((1, size))
         row[0, :n_features] = moments[k]
@@ -176,13 +64,15 @@ def say(inverse, turned, information, n, base, tolerance, fineness, most, moment
 
 
 @entry
-def letter(inverse, turned, information, n, base, tolerance, fineness, most, moments, numbers, room, rows, first, data):
+def letter(
+    inverse, turned, information, n, base, tolerance, nu, up_to, most, moments, numbers, room, rows, first, data
+):  # fmt: skip
     """``say``, then all of the message up as bytes of ``data``: how many terms there are, and how many bits.
 
     ``numbers`` are q, v, pull, doubt, of which what travels is left, and sizes of steps, each of all outputs; ``first``
     are the 16 bits that the message begins with.
     """
-    found = say(inverse, turned, information, n, base, tolerance, fineness, most, moments, numbers[4], room, rows)
+    found = say(inverse, turned, information, n, base, tolerance, nu, up_to, most, moments, numbers[4], room, rows)
     share = np.int64(to_bits(np.float32(n if n < WIDEST else WIDEST)))
     at = put_half(first, data, 0)
     at = put_half(share & 0xFFFF, data, put_half(share >> 16, data, at))
@@ -211,22 +101,20 @@ def brief(x):
 
 
 @entry
-def settle(inverse, turned, information, thick, tolerance, fineness, most, moments, room, rows, solution):
+def settle(inverse, turned, information, thick, tolerance, nu, up_to, most, moments, room, rows, solution):
     """The root's terms of W = K (S + thick I) K' beyond I, and K' W^-1 K r of each output.
 
-    The eigenvalues of W that it solves with are at least 1/2. Returns how many terms there are.
+    The eigenvalues of W that it solves with are at least 1/2. Returns how many terms there are. S is used up.
     """
     n_features, size, outputs = information.shape[0], inverse.shape[1], moments.shape[0]
-    matrix, half = room[0], room[1]
-    clear_border(matrix, n_features)
+    matrix, half = information if n_features == size else room[0], room[1]
+    subtract_share(information, 0.0, information, matrix)
     for i in range(n_features):
-        for j in range(n_features):
-            matrix[i, j] = information[i, j]
         matrix[i, i] += thick
     whiten(inverse, turned, matrix, half)
     diagonal, beside, lengths = np.empty(n_features), np.empty(n_features), np.empty(n_features)
     reduce_matrix(matrix, n_features, diagonal, beside, lengths, half)
-    turned_rows = np.zeros((outputs, size))
+    turned_rows, fineness = np.zeros((outputs, size)), (nu, up_to)
     for k in range(outputs):
         row = np.zeros((1, size))
         row[0, :n_features] = moments[k]
@@ -319,10 +207,35 @@ def settle_all(matrix, lengths, diagonal, beside, tolerance, fineness, most, row
 
 
 @lean
-def clear_border(matrix, n):
-    """Zeros from row and column n on."""
-    matrix[n:, :] = 0.0
-    matrix[:n, n:] = 0.0
+def subtract_share(information, n, base, matrix):
+    """S - n B into ``matrix``, which may be S, padded with zeros; both are read up to the tiles on their diagonals."""
+    n_features, size, share = information.shape[0], matrix.shape[1], splat(n)
+    matrix[n_features:, :] = 0.0
+    whole = n_features // _TILE * _TILE
+    for i in range(0, whole, _TILE):
+        for k in range(0, i + 1, _TILE):
+            at, to, over = i * n_features + k, i * size + k, k * size + i
+            a0 = load(information, at) - share * load(base, at)
+            at += n_features
+            a1 = load(information, at) - share * load(base, at)
+            at += n_features
+            a2 = load(information, at) - share * load(base, at)
+            at += n_features
+            a3 = load(information, at) - share * load(base, at)
+            if k < i:
+                store(matrix, to, a0)
+                store(matrix, to + size, a1)
+                store(matrix, to + 2 * size, a2)
+                store(matrix, to + 3 * size, a3)
+            a0, a1, a2, a3 = turned(a0, a1, a2, a3)
+            store(matrix, over, a0)
+            store(matrix, over + size, a1)
+            store(matrix, over + 2 * size, a2)
+            store(matrix, over + 3 * size, a3)
+    for i in range(whole, n_features):
+        for j in range(i + 1):
+            matrix[i, j] = matrix[j, i] = information[i, j] - n * base[i, j]
+    matrix[:, n_features:] = 0.0
 
 
 @lean
@@ -380,7 +293,7 @@ def multiply(one, other, i, end, triangular, product):
 def describe(matrix, n_features, origin, tolerance, fineness, most, positive, rows):
     """Terms of ``matrix``, which is used up, beyond the tolerance from ``origin`` I; returns how many there are."""
     diagonal, beside, lengths = np.empty(n_features), np.empty(n_features), np.empty(n_features)
-    reduce_matrix(matrix, n_features, diagonal, beside, lengths, np.empty((1, matrix.shape[1])))
+    reduce_matrix(matrix, n_features, diagonal, beside, lengths, np.empty((3, matrix.shape[1])))
     found = few_terms(matrix, lengths, diagonal, beside, origin, tolerance, fineness, most, positive, rows)
     if found >= 0:
         return found

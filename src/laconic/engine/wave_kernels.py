@@ -152,11 +152,29 @@ def above(symmetric, least, left):
 
 @entry
 def factor(information, n, thick, left, lower):
-    """``cholesky`` of n C + thick I, a pivot under thick raised to it; ``left`` is room. Returns whether one was."""
-    size = information.shape[0]
-    for i in range(size):
-        for j in range(size):
+    """``cholesky`` of n C + thick I, a pivot under thick raised to it; ``left`` is room. Returns whether one was.
+
+    Of C what is above the tiles on its diagonal is not read.
+    """
+    size, wide, share = information.shape[0], left.shape[1], splat(n)
+    full = size // _TILE * _TILE
+    for i in range(0, full, _TILE):
+        for k in range(0, i + 1, _TILE):
+            at, over = i * size + k, k * wide + i
+            r0, r1, r2, r3 = turned(
+                share * load(information, at),
+                share * load(information, at + size),
+                share * load(information, at + 2 * size),
+                share * load(information, at + 3 * size),
+            )
+            store(left, over, r0)
+            store(left, over + wide, r1)
+            store(left, over + 2 * wide, r2)
+            store(left, over + 3 * wide, r3)
+    for i in range(full, size):
+        for j in range(i + 1):
             left[j, i] = n * information[i, j]
+    for i in range(size):
         left[i, i] += thick
     return cholesky(left, thick, lower)
 

@@ -19,6 +19,7 @@ from laconic.engine.vectors import (
     lean,
     load,
     splat,
+    splat_at,
     store,
     vector_abs,
     vector_fma,
@@ -63,8 +64,9 @@ def find_pairs(diagonal, beside, low, high, least, most, tolerance, values, colu
         left = np.inf
         for step in range(_MOST_STEPS):
             factorise(diagonal, squares, n, values, at, top, bottom)
-            left = improve(diagonal, beside, n, values, at, top, bottom, starts, columns, step >= _STEPS - 1)
-            if step >= _STEPS - 1 and left <= _EXACT * largest:
+            last, few = step >= _STEPS - 1, min(LANES, count - at)
+            left = improve(diagonal, beside, n, values, at, few, top, bottom, starts, columns, last)
+            if last and left <= _EXACT * largest:
                 break
         if not left <= _EXACT * largest:
             return False
@@ -156,20 +158,23 @@ def factorise(diagonal, squares, n, values, at, top, bottom):
 
 
 @jit
-def improve(diagonal, beside, n, values, at, top, bottom, starts, columns, last):
+def improve(diagonal, beside, n, values, at, few, top, bottom, starts, columns, last):
     """Eigenvectors of a dozen x, in which T z - x z is 0 but where the factors meet, and x by their quotients.
 
     Returns the most that is there; vectors get the length 1 if they may be the ``last``. Entries grow from the place
-    where the factors meet, at which ``starts`` is 1, to both ends.
+    where the factors meet, at which ``starts`` is 1, to both ends. From the ``few``-th on all x are the same.
     """
     width, meets = columns.shape[1], np.empty(LANES, dtype=np.int64)
     tiny = splat(1e-300)  # so that a pivot is never 0: beyond where the factors meet, 0 times a quotient is to be 0
     for lane in range(LANES):
         x, least, meet = values[0, at + lane], np.inf, 0
-        for k in range(n):
-            gap = abs(top[k, lane] + bottom[k, lane] - (diagonal[k] - x))
-            if gap < least:
-                least, meet = gap, k
+        if lane >= few:  # the same as the one before
+            meet = meets[lane - 1]
+        else:
+            for k in range(n):
+                gap = abs(top[k, lane] + bottom[k, lane] - (diagonal[k] - x))
+                if gap < least:
+                    least, meet = gap, k
         meets[lane] = meet
         starts[meet, lane] = 1.0
     z0, z1, z2 = load(starts, (n - 1) * LANES), load(starts, (n - 1) * LANES + 4), load(starts, (n - 1) * LANES + 8)
@@ -221,24 +226,33 @@ def store_dozen(rows, at, one, two, three):
 
 @lean
 def reflect_columns(matrix, lengths, n, first, columns):
-    """H_n-1 .. H_1 x of dozens of columns from ``first`` on: see ``wave_spectrum.reduce_matrix``."""
-    width = columns.shape[1]
+    """H_n-1 .. H_1 x of dozens of columns from ``first`` on: see ``wave_spectrum.reduce_matrix``.
+
+    While one reflection is subtracted, the next is multiplied with what is left: columns pass once.
+    """
+    width, size = columns.shape[1], matrix.shape[1]
     for at in range(first, width, LANES):
-        for i in range(1, n):
-            if lengths[i] > 0.0:
-                s0 = s1 = s2 = splat(0.0)
-                for j in range(i):
-                    v, place = splat(matrix[i, j]), j * width + at
-                    s0 = vector_fma(v, load(columns, place), s0)
-                    s1 = vector_fma(v, load(columns, place + 4), s1)
-                    s2 = vector_fma(v, load(columns, place + 8), s2)
-                scale = splat(-1.0 / lengths[i])
-                s0, s1, s2 = scale * s0, scale * s1, scale * s2
-                for j in range(i):
-                    v, place = splat(matrix[i, j]), j * width + at
-                    store(columns, place, vector_fma(v, s0, load(columns, place)))
-                    store(columns, place + 4, vector_fma(v, s1, load(columns, place + 4)))
-                    store(columns, place + 8, vector_fma(v, s2, load(columns, place + 8)))
+        s0 = s1 = s2 = splat(0.0)
+        before, b0, b1, b2 = 0, s0, s1, s2  # the reflection that is still to be subtracted, and by how much
+        for i in range(1, n + 1):
+            if i < n and not lengths[i] > 0.0:
+                continue
+            after = i if i < n else before  # beyond the last there is none
+            s0 = s1 = s2 = splat(0.0)
+            for j in range(before):
+                u, v, place = splat_at(matrix, before * size + j), splat_at(matrix, after * size + j), j * width + at
+                x0 = vector_fma(u, b0, load(columns, place))
+                x1 = vector_fma(u, b1, load(columns, place + 4))
+                x2 = vector_fma(u, b2, load(columns, place + 8))
+                s0, s1, s2 = vector_fma(v, x0, s0), vector_fma(v, x1, s1), vector_fma(v, x2, s2)
+                store_dozen(columns, place, x0, x1, x2)
+            for j in range(before, after):
+                v, place = splat_at(matrix, after * size + j), j * width + at
+                s0 = vector_fma(v, load(columns, place), s0)
+                s1 = vector_fma(v, load(columns, place + 4), s1)
+                s2 = vector_fma(v, load(columns, place + 8), s2)
+            scale = splat(-1.0 / lengths[after]) if i < n else splat(0.0)
+            before, b0, b1, b2 = after, scale * s0, scale * s1, scale * s2
 
 
 @jit

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 
 from laconic.engine.rows import add_row, dot_row
-from laconic.engine.vectors import lean, load, splat, store, sum_of, vector_fma
+from laconic.engine.vectors import lean, load, splat, splat_at, store, sums_of, vector_fma, vector_fnma
 
 _TILE = 4  # doubles of a vector
 _LONGEST = 60  # shifts for one eigenvalue
@@ -25,85 +25,83 @@ def reduce_matrix(matrix, n_features, diagonal, beside, lengths, work):
     """A = Q T Q' with T tridiagonal: ``diagonal``, and ``beside``[k] next to k and k + 1.
 
     Q = H_n-1 .. H_1, H_i = I - v v'/h, v the first i entries of row i of ``matrix``, h = ``lengths``[i] (0: H_i = I).
-    ``work`` is room for a row.
+    ``work`` is room for three rows: A v, and v and q of a reflection whose v q' + q v' is still to be subtracted.
     """
     size = matrix.shape[1]
+    for k in range(0, size, _TILE):
+        for row in range(3):
+            store(work, row * size + k, splat(0.0))
     for i in range(n_features - 1, 0, -1):
         own = i * size
+        for k in range(0, i + 1, _TILE):
+            rest = vector_fma(splat(-work[2, i]), load(work, size + k), load(matrix, own + k))
+            store(matrix, own + k, vector_fma(splat(-work[1, i]), load(work, 2 * size + k), rest))
+        work[1, i] = work[2, i] = 0.0  # so that it is done once
         diagonal[i] = matrix[i, i]
         for k in range(i, size):
             matrix[i, k] = 0.0
         length = (i + _TILE - 1) // _TILE * _TILE
         total = dot_row(matrix, own, matrix, own, length)
         edge = matrix[i, i - 1]
-        if total - edge * edge <= 1e-300:
-            beside[i - 1], lengths[i] = edge, 0.0
-            continue
-        root = -math.sqrt(total) if edge >= 0.0 else math.sqrt(total)
+        still = total - edge * edge <= 1e-300
+        root = edge
+        if not still:
+            root = -math.sqrt(total) if edge >= 0.0 else math.sqrt(total)
+            matrix[i, i - 1] = edge - root
         h = total - edge * root
-        beside[i - 1], lengths[i] = root, h
-        matrix[i, i - 1] = edge - root
-        reflect_gain(matrix, i, length, work)
+        beside[i - 1], lengths[i] = root, 0.0 if still else h
+        subtract_and_gain(matrix, i, length, work)
+        for k in range(0, length, _TILE):
+            store(work, size + k, splat(0.0))
+        if still:
+            continue
         for k in range(i, length):
             work[0, k] = 0.0
         half = dot_row(work, 0, matrix, own, length) / (2.0 * h * h)
         inverse, less = splat(1.0 / h), splat(-half)
         for k in range(0, length, _TILE):
-            store(work, k, vector_fma(less, load(matrix, own + k), inverse * load(work, k)))
-        subtract_pair(matrix, i, work, length)
-    diagonal[0] = matrix[0, 0]
+            v = load(matrix, own + k)
+            store(work, size + k, v)
+            store(work, 2 * size + k, vector_fma(less, v, inverse * load(work, k)))
+    diagonal[0] = matrix[0, 0] - 2.0 * work[1, 0] * work[2, 0]
     lengths[0] = 0.0
 
 
 @lean
-def reflect_gain(matrix, i, length, work):
-    """The first row of ``work`` = A v, A the first ``length`` rows and columns, v the start of row i."""
+def subtract_and_gain(matrix, i, length, work):
+    """A - v q' - q v' in the first ``length`` rows and columns, then A x, x the start of row i, into ``work``.
+
+    Of v and q, rows of ``work``, what was done to row i is 0.
+    """
     size, zero, own = matrix.shape[1], splat(0.0), i * matrix.shape[1]
+    v_at, q_at = size, 2 * size
     for k in range(0, length, _TILE):
         store(work, k, zero)
     for j in range(0, length, _TILE):
         row0 = j * size
         row1, row2, row3 = row0 + size, row0 + 2 * size, row0 + 3 * size
-        f0, f1, f2, f3 = splat(matrix[i, j]), splat(matrix[i, j + 1]), splat(matrix[i, j + 2]), splat(matrix[i, j + 3])
+        f0, f1 = splat_at(matrix, own + j), splat_at(matrix, own + j + 1)
+        f2, f3 = splat_at(matrix, own + j + 2), splat_at(matrix, own + j + 3)
+        v0, v1 = splat_at(work, v_at + j), splat_at(work, v_at + j + 1)
+        v2, v3 = splat_at(work, v_at + j + 2), splat_at(work, v_at + j + 3)
+        q0, q1 = splat_at(work, q_at + j), splat_at(work, q_at + j + 1)
+        q2, q3 = splat_at(work, q_at + j + 2), splat_at(work, q_at + j + 3)
         s0 = s1 = s2 = s3 = zero
-        for k in range(0, j, _TILE):
-            p0, p1, p2, p3 = (
-                load(matrix, row0 + k),
-                load(matrix, row1 + k),
-                load(matrix, row2 + k),
-                load(matrix, row3 + k),
-            )
-            x = load(matrix, own + k)
-            s0, s1, s2, s3 = vector_fma(p0, x, s0), vector_fma(p1, x, s1), vector_fma(p2, x, s2), vector_fma(p3, x, s3)
-            one, other = vector_fma(p1, f1, p0 * f0), vector_fma(p3, f3, p2 * f2)
-            store(work, k, load(work, k) + (one + other))
-        x = load(matrix, own + j)
-        work[0, j] += sum_of(vector_fma(load(matrix, row0 + j), x, s0))
-        work[0, j + 1] += sum_of(vector_fma(load(matrix, row1 + j), x, s1))
-        work[0, j + 2] += sum_of(vector_fma(load(matrix, row2 + j), x, s2))
-        work[0, j + 3] += sum_of(vector_fma(load(matrix, row3 + j), x, s3))
-
-
-@lean
-def subtract_pair(matrix, i, work, length):
-    """A - v q' - q v' in the first ``length`` rows and columns, v the start of row i, q that of ``work``."""
-    size, own = matrix.shape[1], i * matrix.shape[1]
-    for j in range(0, length, _TILE):
-        row0 = j * size
-        row1, row2, row3 = row0 + size, row0 + 2 * size, row0 + 3 * size
-        v0, v1, v2, v3 = (
-            splat(-matrix[i, j]),
-            splat(-matrix[i, j + 1]),
-            splat(-matrix[i, j + 2]),
-            splat(-matrix[i, j + 3]),
-        )
-        q0, q1, q2, q3 = splat(-work[0, j]), splat(-work[0, j + 1]), splat(-work[0, j + 2]), splat(-work[0, j + 3])
         for k in range(0, j + 1, _TILE):
-            v, q = load(matrix, own + k), load(work, k)
-            store(matrix, row0 + k, vector_fma(v0, q, vector_fma(q0, v, load(matrix, row0 + k))))
-            store(matrix, row1 + k, vector_fma(v1, q, vector_fma(q1, v, load(matrix, row1 + k))))
-            store(matrix, row2 + k, vector_fma(v2, q, vector_fma(q2, v, load(matrix, row2 + k))))
-            store(matrix, row3 + k, vector_fma(v3, q, vector_fma(q3, v, load(matrix, row3 + k))))
+            v, q, x = load(work, v_at + k), load(work, q_at + k), load(matrix, own + k)
+            p0 = vector_fnma(v0, q, vector_fnma(q0, v, load(matrix, row0 + k)))
+            p1 = vector_fnma(v1, q, vector_fnma(q1, v, load(matrix, row1 + k)))
+            p2 = vector_fnma(v2, q, vector_fnma(q2, v, load(matrix, row2 + k)))
+            p3 = vector_fnma(v3, q, vector_fnma(q3, v, load(matrix, row3 + k)))
+            store(matrix, row0 + k, p0)
+            store(matrix, row1 + k, p1)
+            store(matrix, row2 + k, p2)
+            store(matrix, row3 + k, p3)
+            s0, s1, s2, s3 = vector_fma(p0, x, s0), vector_fma(p1, x, s1), vector_fma(p2, x, s2), vector_fma(p3, x, s3)
+            if k < j:
+                one, other = vector_fma(p1, f1, p0 * f0), vector_fma(p3, f3, p2 * f2)
+                store(work, k, load(work, k) + (one + other))
+        store(work, j, load(work, j) + sums_of(s0, s1, s2, s3))
 
 
 @lean

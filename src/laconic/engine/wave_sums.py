@@ -64,13 +64,13 @@ def report(
     residual,
     seen,
 ):
-    """``add_samples`` from row ``added`` on, ``watch`` from ``counted`` on, then ``whole`` and ``look_back``.
+    """``add_samples`` from row ``added`` on, ``watch`` from ``counted`` on, then ``lower_half`` and ``look_back``.
 
     A row of ``seen`` is c, then what ``look_back`` says, then the first two of ``sums``. Returns m.
     """
     add_samples(information, moments, numbers, phi, added, step, stop, squares, forgetting, scaled)
     watch(phi, counted, step, stop, squares, watched, sums)
-    whole(information, made)
+    lower_half(information, made)
     look_back(information, moments, numbers, theta, change, residual, seen[:, 1:3])
     for k in range(seen.shape[0]):
         seen[k, 0], seen[k, 3], seen[k, 4] = numbers[1 + k], sums[k, 0], sums[k, 1]
@@ -120,6 +120,19 @@ def whole(information, made):
     for i in range(full, n):
         for j in range(i + 1):
             made[i, j] = made[j, i] = information[i, j]
+
+
+@lean
+def lower_half(information, made):
+    """A without what is above the tiles on its diagonal, which nobody reads in the sum of a subtree."""
+    n, size = made.shape[0], information.shape[1]
+    full = n // _TILE * _TILE
+    for i in range(full):
+        for k in range(0, i + 1, _TILE):
+            store(made, i * n + k, load(information, i * size + k))
+    for i in range(full, n):
+        for j in range(i + 1):
+            made[i, j] = information[i, j]
 
 
 @entry

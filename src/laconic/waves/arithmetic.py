@@ -108,6 +108,10 @@ class Arithmetic:
 
     # What a sender alone decides: any method is right. ------------------------------------------------------------
 
+    def entire(self, total: Array) -> Array:
+        """S of a subtree, whole: of that some arithmetic reads and makes no more than its lower half."""
+        return total
+
     def add_share(self, total: Array, n: float, information: Array) -> None:
         """S + n U into S."""
         total += n * information
@@ -155,7 +159,10 @@ class Arithmetic:
         moments: Array,
         sizes: Numbers,
     ) -> tuple[Said, bytes, int]:
-        """A message up of what is ``told`` and of q, v, pull, doubt: what it says, its bytes, its length in bits."""
+        """A message up of what is ``told`` and of q, v, pull, doubt: what it says, its bytes, its length in bits.
+
+        S may be used up.
+        """
         told = self.told(lower, information, n, base, tolerance, fineness, most, moments, sizes)
         q, v, pull, doubt = briefly(numbers)
         said = Said(wave, flag, n, q, v, *told, pull=pull, doubt=doubt)
@@ -173,7 +180,7 @@ class Arithmetic:
     ) -> tuple[Sequence[Term], Array]:
         """Terms of W = L^-1 (S + thick I) L'^-1 beyond I, upwards; and L'^-1 W^-1 L^-1 x, of a vector or of each row.
 
-        W is solved with its eigenvalues at least 1/2.
+        W is solved with its eigenvalues at least 1/2. S may be used up.
         """
         spectrum = Spectrum(self.whitened(lower, information + thick * np.eye(len(lower))))
         terms = describe(spectrum, tolerance, fineness, most, origin=1.0, positive=True)

@@ -324,6 +324,7 @@ class Node:
         if not self.matched:
             letter = self.arithmetic.letter(wave, _even(self.link), total[3:7], *asked, total.moments, size)
         else:
+            total = total._replace(information=self.arithmetic.entire(total.information))
             terms = self.arithmetic.told(*asked, total.moments, size)[0]
             moments = self._matching(total, lower, base, terms)
             step, codes = quantized_each(self.arithmetic.forward(lower, moments), size)
@@ -369,7 +370,7 @@ class Node:
         terms: Sequence[Term]
         if raised or kappa < 0.5:
             known = arithmetic.whitened(lower, arithmetic.thickened(common.information, n, thick))
-            wanted = arithmetic.whitened(lower, S + thick * np.eye(self.n_features))
+            wanted = arithmetic.whitened(lower, arithmetic.entire(S) + thick * np.eye(self.n_features))
             terms, spectrum = describe_change(arithmetic, known, wanted, kappa, fineness, rule.most)
             change = arithmetic.solved(lower, spectrum, residual)
         else:
