@@ -12,7 +12,7 @@ import numpy as np
 
 from laconic._validate import Array
 from laconic.channel import longest_message
-from laconic.engine import coding, endings, linearized, moving, rounds, steps, summing
+from laconic.engine import coding, endings, linearized, moving, rounds, settling, steps, summing
 from laconic.engine.chunk import COLUMNS, Chunk, first_memory, first_state, make_state
 from laconic.engine.lifting import Front
 from laconic.engine.planning import goes_abreast, make_plan, run_stages
@@ -218,7 +218,9 @@ class Compiled:
         self.round, self._parts = first.round, tuple(first.learner)
         n, d = self.n_agents, self._n_features
         self._panel = make_panel(self.learner, n, d, self.dtype)
-        self._rows: Any = make_rows(self._plan, n, 0, self.dtype, clips="sums" in first.learner)
+        self._rows: Any = make_rows(
+            self._plan, n, 0, self.dtype, clips="sums" in first.learner, keeps=not self._abreast
+        )
         self._rows = self._rows._replace(memory=np.ascontiguousarray(self._sorted(memory)).ravel())
         places = {"weights": self._rows.weights, "duals": self._rows.duals, "sums": self._rows.sums}
         for name, array in first.learner.items():
@@ -382,8 +384,11 @@ def make_graph(network: Network, order: Array, rank: Array, dtype: Any, *, weigh
     return rounds.Graph(starts, neighbours.astype(np.int32, copy=False), combination.astype(dtype))
 
 
-def make_rows(plan: rounds.Plan, n_rows: int, n_ghosts: int, dtype: Any, *, clips: bool) -> rounds.Rows:
-    """Rows of zeros for agents that learn here, and replicas of those that learn elsewhere."""
+def make_rows(plan: rounds.Plan, n_rows: int, n_ghosts: int, dtype: Any, *, clips: bool, keeps: bool) -> rounds.Rows:
+    """Rows of zeros for agents that learn here, and replicas of those that learn elsewhere.
+
+    Who does not ``keep`` codes finds them again (``settling``), or has nobody elsewhere to tell them.
+    """
     d, everywhere = plan.n_features, n_rows + n_ghosts
     dual = plan.algorithm in (steps.LINEARIZED, steps.PROXIMAL)
     weights, broadcast = aligned(n_rows, d, dtype), aligned(everywhere, d, dtype)
@@ -395,7 +400,7 @@ def make_rows(plan: rounds.Plan, n_rows: int, n_ghosts: int, dtype: Any, *, clip
         broadcast,
         aligned(everywhere if clips else 0, size, np.float64),
         np.zeros(everywhere, dtype=np.uint8),
-        np.zeros((everywhere if planes else 0, planes * size), dtype=np.uint8),
+        np.zeros((everywhere if planes and keeps else 0, planes * size), dtype=np.uint8),
         np.zeros(everywhere if planes else 0, dtype=np.float32),
         np.zeros(0),
     )
@@ -423,7 +428,7 @@ def make_scratch(
         mask,
         aligned(width, width, dtype),
         aligned(width, width, dtype),
-        aligned(linearized.N_FOUND, width, dtype),
+        aligned(max(linearized.N_LEARNED, settling.N_SETTLED), width, dtype),
         *room_for_codes(plan.rounding, d),
         units,
         tops,

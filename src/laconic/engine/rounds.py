@@ -5,7 +5,7 @@ of them all rows must be through. A thread that is alone calls all stages of man
 
     CHECK    are the inputs numbers?                                              a range of rows
     LEARN    hear what was said last, predict, learn, decide and encode           a range of rows
-    APPLY    who has spoken moves its replica                                     a range of rows, ghosts too
+    APPLY    who has spoken moves its replica; abreast, after MEAN                a range of rows, ghosts too
     HEAR     learners that combine last do so; duals, before a state is taken     a range of rows
     MEAN     the mean of all models, from the sums that LEARN or HEAR has left    once
     MEASURE  how far each model is from it                                        a range of rows
@@ -28,9 +28,9 @@ from laconic.engine.budgeting import BY_ROUND, Purse
 from laconic.engine.cache import entry
 from laconic.engine.coding import DENSE, RISE, SAID, SILENT, TREAD, apply_row, encode_row
 from laconic.engine.endings import AGAIN, BAD_INPUT, DIVERGED, DIVERGENCE, FINISHED
-from laconic.engine.linearized import apply_rows, measure_rows
 from laconic.engine.robust import sum_up
 from laconic.engine.rows import clear_row, dot_row
+from laconic.engine.settling import apply_rows, measure_rows
 from laconic.engine.sincos import map_block, prefetch_row
 from laconic.engine.steps import ADAPT_THEN_COMBINE, LINEARIZED, LOCAL, PROXIMAL, hear_row, learn_row, value_of
 from laconic.engine.summing import FOLDED, fits, fold, scale_of, tally_row, top_of, total_of
@@ -238,19 +238,25 @@ def look_ahead(row, stop, front, samples, frequencies, n_frequencies, scale, pha
 
 
 @jit
-def close_round(stages, begin, end, t, dual, n_everywhere, weights, scratch, sums, record, labels):
-    """MEAN to FINISH: what is measured of all models together; returns how the round ends."""
-    _, _, mean, errors, distances, numbers, whole = sums
-    size, n_agents = weights.shape[1], labels.shape[1]
+def average(stages, begin, end, n_everywhere, weights, scratch, sums):
+    """MEAN: False if it is to be made again, by all threads."""
     misfits = stages & MEAN != 0 and not mean_of(sums, n_everywhere)
     if misfits and stages != ALL:
-        return AGAIN
+        return False
     if misfits or stages & RESUM:
-        sum_again(weights, begin, end, numbers[SCALE], scratch.units, scratch.tops, scratch.totals)
+        sum_again(weights, begin, end, sums.numbers[SCALE], scratch.units, scratch.tops, scratch.totals)
     if misfits:
         mean_of(sums, n_everywhere)
+    return True
+
+
+@jit
+def close_round(stages, begin, end, t, dual, n_everywhere, weights, scratch, sums, record, labels):
+    """MEASURE to FINISH: what is measured of all models together; returns how the round ends."""
+    _, _, mean, errors, distances, numbers, whole = sums
+    size, n_agents = weights.shape[1], labels.shape[1]
     if stages & MEASURE and n_everywhere > 1:
-        measure_rows(begin, end, weights, mean, scratch, distances)
+        measure_rows(begin, min(end, n_agents), weights, mean, scratch, distances)
     if stages & TOPS:
         numbers[ERROR_TOP] = top_of(errors, n_agents)
         numbers[DISTANCE_TOP] = top_of(distances, n_agents)
@@ -426,6 +432,8 @@ def advance(
                     if reach > 0.0:
                         sum_up(run_sums, broadcast, i)
 
+        if not average(stages, begin, end, n_everywhere, weights, scratch, sums):
+            return AGAIN, t * n_agents
         ended = close_round(stages, begin, end, t, dual, n_everywhere, weights, scratch, sums, record, labels)
         if ended != FINISHED:
             return ended, t * n_agents
