@@ -20,9 +20,11 @@ from laconic.engine.vectors import (
     ladder,
     lean,
     load,
+    load_some,
     prefetch,
     splat,
     store,
+    store_some,
     vector_abs,
     vector_fma,
     vector_larger,
@@ -41,20 +43,24 @@ LINE_BYTES = 64
 
 @ladder
 def step_at(
-    weights, duals, broadcast, at, pull, pull_at, phi, phi_at, k, answer, asks, slope, shrink, rho, gain, factor, magic,
-    units, top, peak, square,
+    weights, duals, broadcast, at, pull, pull_at, phi, phi_at, k, half, answer, asks, slope, shrink, rho, gain, factor,
+    magic, units, top, peak, square,
 ):  # fmt: skip
-    """``step_row`` for the vector at entry k; returns what was given as ``top``, ``peak`` and ``square``, moved on."""
-    theta, gamma, force = load(weights, at + k), load(duals, at + k), rho * load(pull, pull_at + k)
+    """``step_row`` for the vector at entry k, of which rows may have but ``half``.
+
+    Returns what was given as ``top``, ``peak`` and ``square``, moved on.
+    """
+    theta, gamma = load_some(weights, at + k, half), load_some(duals, at + k, half)
+    force = rho * load_some(pull, pull_at + k, half)
     if answer:
         gamma = gamma + force
-        store(duals, at + k, gamma)
+        store_some(duals, at + k, gamma, half)
     theta = theta - gain * ((slope * load(phi, phi_at + k) + shrink * theta) + (force + gamma))
-    store(weights, at + k, theta)
+    store_some(weights, at + k, theta, half)
     add_bits(units, k, vector_fma(theta, factor, magic))
     top = vector_larger(vector_abs(theta), top)
     if asks:
-        h = theta - load(broadcast, at + k)
+        h = theta - load_some(broadcast, at + k, half)
         peak = vector_larger(vector_abs(h), peak)
         square = vector_fma(h, h, square)
     return top, peak, square
@@ -78,28 +84,33 @@ def step_row(
     k = 0
     while k + 4 * width <= size:
         top, peak, s0 = step_at(
-            weights, duals, broadcast, at, pull, pull_at, phi, phi_at, k, answer, asks, slope, shrink, rho,
-            gain, factor, magic, units, top, peak, s0,
+            weights, duals, broadcast, at, pull, pull_at, phi, phi_at, k, False, answer, asks, slope,
+            shrink, rho, gain, factor, magic, units, top, peak, s0,
         )  # fmt: skip
         top, peak, s1 = step_at(
-            weights, duals, broadcast, at, pull, pull_at, phi, phi_at, k + width, answer, asks, slope,
+            weights, duals, broadcast, at, pull, pull_at, phi, phi_at, k + width, False, answer, asks, slope,
             shrink, rho, gain, factor, magic, units, top, peak, s1,
         )  # fmt: skip
         top, peak, s2 = step_at(
-            weights, duals, broadcast, at, pull, pull_at, phi, phi_at, k + 2 * width, answer, asks, slope,
+            weights, duals, broadcast, at, pull, pull_at, phi, phi_at, k + 2 * width, False, answer, asks, slope,
             shrink, rho, gain, factor, magic, units, top, peak, s2,
         )  # fmt: skip
         top, peak, s3 = step_at(
-            weights, duals, broadcast, at, pull, pull_at, phi, phi_at, k + 3 * width, answer, asks, slope,
+            weights, duals, broadcast, at, pull, pull_at, phi, phi_at, k + 3 * width, False, answer, asks, slope,
             shrink, rho, gain, factor, magic, units, top, peak, s3,
         )  # fmt: skip
         k += 4 * width
-    while k < size:
+    while k + width <= size:
         top, peak, s0 = step_at(
-            weights, duals, broadcast, at, pull, pull_at, phi, phi_at, k, answer, asks, slope, shrink, rho,
-            gain, factor, magic, units, top, peak, s0,
+            weights, duals, broadcast, at, pull, pull_at, phi, phi_at, k, False, answer, asks, slope,
+            shrink, rho, gain, factor, magic, units, top, peak, s0,
         )  # fmt: skip
         k += width
+    if k < size:
+        top, peak, s0 = step_at(
+            weights, duals, broadcast, at, pull, pull_at, phi, phi_at, k, True, answer, asks, slope,
+            shrink, rho, gain, factor, magic, units, top, peak, s0,
+        )  # fmt: skip
     store(tops, 0, top)
     return peak, (s0 + s2) + (s1 + s3)
 
@@ -132,7 +143,7 @@ def learn_rows(
     _, _, pull, _, _, _, parts, peaks, found, _, _, units, tops, _ = scratch
     predictions, sent, outside, _, _, _, _ = record
     real, size, width = weights.dtype.type, weights.shape[1], width_of(weights)
-    n_agents = labels.shape[1]
+    n_agents, whole, length = labels.shape[1], pull.shape[1], phi.shape[1]
     factor, magic = real(scale), real(MAGIC_32 if weights.itemsize == 4 else MAGIC_64)
     by_round = purse.kind == BY_ROUND
     direct = rounding == DENSE and threshold <= 0.0 and by_round
@@ -140,14 +151,14 @@ def learn_rows(
     for first in range(begin, end, width):
         n_rows = min(width, end - first)
         for r in range(n_rows):
-            i, room_at = first + r, r * size
+            i, pull_at = first + r, r * whole
             if far:
                 prefetch_ahead(weights, duals, broadcast, i)
             if starts[i] < starts[i + 1]:
-                disagree_row(broadcast, i * size, neighbours, starts[i], starts[i + 1], pull, room_at, size)
+                disagree_row(broadcast, i * size, neighbours, starts[i], starts[i + 1], pull, pull_at, whole)
             else:
-                clear_row(pull, room_at, size)
-            phi_at = (phi_row + i - begin) * size
+                clear_row(pull, pull_at, whole)
+            phi_at = (phi_row + i - begin) * length
             store(parts, r * width, dot_part(weights, i * size, phi, phi_at, size))
         sums_across(parts, found, MARGIN * width)
 
@@ -158,16 +169,16 @@ def learn_rows(
             if not abs(margin) <= limit:
                 bad, n_rows = t * n_agents + i, r
                 break
-            phi_at = (phi_row + i - begin) * size
-            square = real(1.0) if unit else dot_row(phi, phi_at, phi, phi_at, size)
+            phi_at = (phi_row + i - begin) * length
+            square = real(1.0) if unit else dot_row(phi, phi_at, phi, phi_at, length)
             found[SLOPE, r] = (real(1.0) / max(real(1.0), square)) * real(slope_of(loss, margin, labels[t, i]))
             found[GAIN, r] = real(1.0) / (rate + real(2.0) * rho * real(starts[i + 1] - starts[i]))
 
         for r in range(n_rows):
             i = first + r
-            phi_at = (phi_row + i - begin) * size
+            phi_at = (phi_row + i - begin) * length
             peak_part, square_part = step_row(
-                weights, duals, broadcast, i * size, pull, r * size, phi, phi_at, size, answer, not direct,
+                weights, duals, broadcast, i * size, pull, r * whole, phi, phi_at, size, answer, not direct,
                 found[SLOPE, r], shrink, rho, found[GAIN, r], factor, magic, units, tops,
             )  # fmt: skip
             if not direct:
@@ -239,5 +250,5 @@ def answer_rows(begin, end, rho, graph, rows, scratch):
     size = duals.shape[1]
     for i in range(begin, end):
         if starts[i] < starts[i + 1]:
-            disagree_row(broadcast, i * size, neighbours, starts[i], starts[i + 1], pull, 0, size)
+            disagree_row(broadcast, i * size, neighbours, starts[i], starts[i + 1], pull, 0, pull.shape[1])
             add_row(duals, i * size, rho, pull, 0, size)

@@ -83,6 +83,8 @@ class Graph(NamedTuple):
 class Rows(NamedTuple):
     """What the agents hold, a row each, padded with zeros to whole vectors.
 
+    Rows that are learned abreast, and are too many for the cache, may end with half a vector instead: ``weights``,
+    ``duals`` and ``broadcast``, while what there is to work in has whole ones.
     ``broadcast``, ``spoken``, ``codes`` and ``scales`` may have more rows than ``weights``: replicas of agents that
     learn elsewhere, their messages, and behind that nothing. ``duals``, ``codes`` and ``sums`` have no rows where there
     is no need of them. ``sums`` are running sums of ``broadcast`` in double precision, where pulls are clipped.
@@ -254,7 +256,7 @@ def average(stages, begin, end, n_everywhere, weights, scratch, sums):
 def close_round(stages, begin, end, t, dual, n_everywhere, weights, scratch, sums, record, labels):
     """MEASURE to FINISH: what is measured of all models together; returns how the round ends."""
     _, _, mean, errors, distances, numbers, whole = sums
-    size, n_agents = weights.shape[1], labels.shape[1]
+    n_agents = labels.shape[1]
     if stages & MEASURE and n_everywhere > 1:
         measure_rows(begin, min(end, n_agents), weights, mean, scratch, distances)
     if stages & TOPS:
@@ -266,7 +268,7 @@ def close_round(stages, begin, end, t, dual, n_everywhere, weights, scratch, sum
     if stages & FINISH:
         error = whole[ERROR] / scale_of(numbers[ERROR_TOP], n_everywhere, 0)
         distance = whole[DISTANCE] / scale_of(numbers[DISTANCE_TOP], n_everywhere, 0)
-        energy = distance + n_everywhere * dot_row(mean, 0, mean, 0, size)
+        energy = distance + n_everywhere * dot_row(mean, 0, mean, 0, mean.shape[1])
         if not (numbers[PEAK] < np.inf and numbers[DISTANCE_TOP] < np.inf and energy < np.inf):
             energy = np.inf
         record.broadcast_error[t] = math.sqrt(error)

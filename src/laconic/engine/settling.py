@@ -17,9 +17,11 @@ from laconic.engine.vectors import (
     lean,
     load,
     load_bytes,
+    load_some,
     prefetch,
     splat,
     store,
+    store_some,
     vector_floor,
     vector_fma,
     vector_larger,
@@ -36,19 +38,22 @@ _AHEAD_BYTES = 2048
 
 @ladder
 def settle_at(
-    weights, broadcast, at, k, mean, mask, zero, last, edge, base, shift, cell_width, quantized, error, distance
+    weights, broadcast, at, k, half, mean, mask, zero, last, edge, base, shift, cell_width, quantized, error, distance
 ):  # fmt: skip
-    """``settle_row`` for the vector at entry k; returns ``error`` and ``distance`` with what it adds to them."""
-    theta = load(weights, at + k)
+    """``settle_row`` for the vector at entry k, of which rows may have but ``half``.
+
+    Returns ``error`` and ``distance`` with what it adds to them.
+    """
+    theta = load_some(weights, at + k, half)
     replica = theta
     if quantized:
-        replica = load(broadcast, at + k)
+        replica = load_some(broadcast, at + k, half)
         cell = vector_floor(((theta - replica) - edge) / cell_width)
         cell = vector_smaller(vector_larger(cell, zero), last)
         replica = replica + keep(base + (cell + shift) * cell_width, mask, k)
         apart = theta - replica
         error = vector_fma(apart, apart, error)
-    store(broadcast, at + k, replica)
+    store_some(broadcast, at + k, replica, half)
     apart = theta - load(mean, k)
     return error, vector_fma(apart, apart, distance)
 
@@ -67,25 +72,30 @@ def settle_row(weights, broadcast, at, size, mean, mask, cells, edge, base, shif
     k = 0
     while k + 4 * width <= size:
         e0, d0 = settle_at(
-            weights, broadcast, at, k, mean, mask, zero, last, edge, base, shift, cell_width, quantized, e0, d0
+            weights, broadcast, at, k, False, mean, mask, zero, last, edge, base, shift, cell_width, quantized, e0, d0
         )  # fmt: skip
         e1, d1 = settle_at(
-            weights, broadcast, at, k + width, mean, mask, zero, last, edge, base, shift, cell_width, quantized, e1, d1
+            weights, broadcast, at, k + width, False, mean, mask, zero, last, edge, base, shift, cell_width,
+            quantized, e1, d1,
         )  # fmt: skip
         e2, d2 = settle_at(
-            weights, broadcast, at, k + 2 * width, mean, mask, zero, last, edge, base, shift, cell_width, quantized,
-            e2, d2,
+            weights, broadcast, at, k + 2 * width, False, mean, mask, zero, last, edge, base, shift, cell_width,
+            quantized, e2, d2,
         )  # fmt: skip
         e3, d3 = settle_at(
-            weights, broadcast, at, k + 3 * width, mean, mask, zero, last, edge, base, shift, cell_width, quantized,
-            e3, d3,
+            weights, broadcast, at, k + 3 * width, False, mean, mask, zero, last, edge, base, shift, cell_width,
+            quantized, e3, d3,
         )  # fmt: skip
         k += 4 * width
-    while k < size:
+    while k + width <= size:
         e0, d0 = settle_at(
-            weights, broadcast, at, k, mean, mask, zero, last, edge, base, shift, cell_width, quantized, e0, d0
+            weights, broadcast, at, k, False, mean, mask, zero, last, edge, base, shift, cell_width, quantized, e0, d0
         )  # fmt: skip
         k += width
+    if k < size:
+        e0, d0 = settle_at(
+            weights, broadcast, at, k, True, mean, mask, zero, last, edge, base, shift, cell_width, quantized, e0, d0
+        )  # fmt: skip
     return (e0 + e2) + (e1 + e3), (d0 + d2) + (d1 + d3)
 
 
