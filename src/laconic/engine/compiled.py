@@ -428,7 +428,7 @@ def make_rows(
         aligned(everywhere if clips else 0, size, np.float64),
         np.zeros(everywhere, dtype=np.uint8),
         np.zeros((everywhere if planes and keeps else 0, planes * size), dtype=np.uint8),
-        np.zeros(everywhere if planes else 0, dtype=np.float32),
+        np.zeros(everywhere if planes and keeps else 0, dtype=np.float32),
         np.zeros(0),
     )
 

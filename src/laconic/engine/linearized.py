@@ -133,13 +133,14 @@ def learn_rows(
 ):  # fmt: skip
     """LEARN for the rows from ``begin`` to ``end``, whose features begin at ``phi_row``; the row that diverged, or -1.
 
-    What is tallied is still to be folded: as many rows as there are, at most ``FOLDED``. What is one number a row has
+    What is tallied is still to be folded: as many rows as there are, at most ``FOLDED``. In ``errors`` who speaks in
+    codes leaves their scale, until ``settle_rows`` knows the error. What is one number a row has
     loops of its own, in which no row waits for another's roots and quotients.
     """
     _, loss, rho, shrink, _, rounding, _, fixed_low, fixed_high, _, n_features, _, unit, _ = plan[:14]
     message_bits, purse = plan.message_bits, plan.purse
     starts, neighbours, _ = graph
-    weights, duals, broadcast, _, spoken, _, scales, memory = rows
+    weights, duals, broadcast, _, spoken, _, _, memory = rows
     _, _, pull, _, _, _, parts, peaks, found, _, _, units, tops, _ = scratch
     predictions, sent, outside, _, _, _, _ = record
     real, size, width = weights.dtype.type, weights.shape[1], width_of(weights)
@@ -214,7 +215,7 @@ def learn_rows(
                     else:
                         if peak > high or -peak < low:
                             beyond = count_beyond(weights, broadcast, i, n_features, low, high)
-                        scales[i] = high
+                        errors[i] = high
                 if said != SAID:
                     errors[i] = square
             spoken[i] = said

@@ -228,7 +228,7 @@ class Partitioned:
         about = (self._plan, self._bits, size)
         models, replicas = rows.weights.view(np.uint8), rows.broadcast.view(np.uint8)
         if goes_abreast(self._plan) and self._plan.rounding != coding.DENSE:
-            rounds_abreast.code_abreast(part.members, self._plan, rows, scratch)
+            rounds_abreast.code_abreast(part.members, self._plan, rows, scratch, self._sums.errors)
         parcels.pack_parcels(
             *about, models, scale_bytes, rows, part.tell, part.members, scratch.chosen, scratch.written,
             exchange.outgoing, exchange.counts,

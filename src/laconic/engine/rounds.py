@@ -34,7 +34,17 @@ from laconic.engine.settling import apply_rows, measure_rows
 from laconic.engine.sincos import map_block, prefetch_row
 from laconic.engine.steps import ADAPT_THEN_COMBINE, LINEARIZED, LOCAL, PROXIMAL, hear_row, learn_row, value_of
 from laconic.engine.summing import FOLDED, fits, fold, scale_of, tally_row, top_of, total_of
-from laconic.engine.vectors import all_less, jit, lean, load, splat, vector_abs, width_of
+from laconic.engine.vectors import (
+    all_less,
+    jit,
+    largest_of,
+    lean,
+    load,
+    splat,
+    vector_abs,
+    vector_larger,
+    width_of,
+)
 from laconic.engine.voting import hear_expert_row, learn_expert_row
 
 CHECK, LEARN, APPLY, HEAR, MEAN, MEASURE, TOPS, UNITS, FINISH = (1 << k for k in range(9))
@@ -86,10 +96,10 @@ class Rows(NamedTuple):
     Rows that are learned abreast, and are too many for the cache, may end with half a vector instead: ``weights``,
     ``duals`` and ``broadcast``, while what there is to work in has whole ones.
     ``broadcast``, ``spoken``, ``codes`` and ``scales`` may have more rows than ``weights``: replicas of agents that
-    learn elsewhere, their messages, and behind that nothing. ``duals``, ``codes`` and ``sums`` have no rows where there
-    is no need of them. ``sums`` are running sums of ``broadcast`` in double precision, where pulls are clipped.
-    ``spoken`` says what each row has said in this round (``coding.SAID``); ``memory`` is what a budget remembers, three
-    numbers an agent, or empty.
+    learn elsewhere, their messages, and behind that nothing. ``duals``, ``codes``, ``scales`` and ``sums`` have no rows
+    where there is no need of them. ``sums`` are running sums of ``broadcast`` in double precision, where pulls are
+    clipped. ``spoken`` says what each row has said in this round (``coding.SAID``); ``memory`` is what a budget
+    remembers, three numbers an agent, or empty.
     """
 
     weights: np.ndarray
@@ -193,8 +203,13 @@ def sum_again(weights, begin, end, scale, units, tops, totals):
 
 @jit
 def largest_label(labels, t, largest):
-    """The largest magnitude of a label so far."""
-    for i in range(labels.shape[1]):
+    """The largest magnitude of a label so far; those that are missing (NaN) are larger than nothing."""
+    n_agents, width = labels.shape[1], width_of(labels)
+    tops, whole = splat(labels.dtype.type(0)), n_agents - n_agents % width
+    for i in range(0, whole, width):
+        tops = vector_larger(vector_abs(load(labels, t * n_agents + i)), tops)
+    largest = max(largest, np.float64(largest_of(tops)))
+    for i in range(whole, n_agents):
         if abs(labels[t, i]) > largest:
             largest = np.float64(abs(labels[t, i]))
     return largest

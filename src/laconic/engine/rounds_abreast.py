@@ -95,6 +95,6 @@ def advance_abreast(
 
 
 @lean_entry
-def code_abreast(members, plan, rows, scratch):
+def code_abreast(members, plan, rows, scratch, errors):
     """``code_rows``, called from Python."""
-    code_rows(members, plan, rows, scratch)
+    code_rows(members, plan, rows, scratch, errors)

@@ -103,7 +103,7 @@ def settle_row(weights, broadcast, at, size, mean, mask, cells, edge, base, shif
 def settle_rows(begin, end, alone, plan, rows, scratch, mean, errors, distances):
     """APPLY and MEASURE for rows of agents that learn here; who is ``alone`` is at no distance from the mean."""
     rounding, cells, fixed_low, fixed_high = plan.rounding, plan.cells, plan.low, plan.high
-    weights, broadcast, spoken, scales = rows.weights, rows.broadcast, rows.spoken, rows.scales
+    weights, broadcast, spoken = rows.weights, rows.broadcast, rows.spoken
     mask, parts, peaks, found = scratch.mask, scratch.parts, scratch.peaks, scratch.found
     real, size, width = weights.dtype.type, weights.shape[1], width_of(weights)
     nothing, quantized = real(0), rounding != DENSE
@@ -114,7 +114,7 @@ def settle_rows(begin, end, alone, plan, rows, scratch, mean, errors, distances)
             if spoken[first + r] == SAID:
                 low, high = fixed_low, fixed_high
                 if low == high:
-                    high = real(scales[first + r])
+                    high = errors[first + r]  # where LEARN has left it
                     low = -high
                 found[EDGE, r], found[BASE, r], found[SHIFT, r], found[CELL, r] = lattice(
                     real, rounding, cells, low, high
@@ -189,17 +189,17 @@ def apply_rows(begin, end, plan, rows, scratch):
 
 
 @lean
-def code_rows(members, plan, rows, scratch):
-    """The codes of some rows that were learned abreast, between LEARN and APPLY, for those who hear them elsewhere."""
+def code_rows(members, plan, rows, scratch, errors):
+    """Between LEARN and APPLY: codes and scales of some rows that were learned abreast, for who is elsewhere."""
     weights, broadcast, codes = rows.weights, rows.broadcast, rows.codes
-    size, real = weights.shape[1], weights.dtype.type
+    size = weights.shape[1]
     for k in range(members.size):
         i = members[k]
         if rows.spoken[i] == SAID:
             low, high = plan.low, plan.high
             if low == high:
-                high = real(rows.scales[i])
-                low = -high
+                rows.scales[i] = errors[i]
+                high, low = errors[i], -errors[i]
             subtract_row(weights, i * size, broadcast, i * size, scratch.innovation, 0, size)
             put_codes(
                 scratch.innovation, plan.n_features, size, plan.rounding, plan.cells, low, high, broadcast, i * size,
