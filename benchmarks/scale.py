@@ -2,7 +2,7 @@
 
 Ratios of CPU times in one process, everybody speaking in every round. The yardstick of a round is a copy of its models,
 duals and replicas; another, where it is installed, is the same round in JAX. ``--memory`` runs a million agents in a
-process of its own and tells the largest memory it took.
+process of its own and tells the largest memory it took, once with every round recorded and once with every fifth.
 """
 
 from __future__ import annotations
@@ -150,22 +150,30 @@ def blocks():
         X = np.random.default_rng(k).random(size=(1, n, D), dtype=np.float32)
         yield X, X[..., 0] * X[..., 1]
 features = lc.RandomFeatures.gaussian(D, L, bandwidth=1.0, seed=0)
-trace = lc.simulate(LOUD, features, graph, blocks(), dtype="float32")
+trace = lc.simulate(LOUD, features, graph, blocks(), dtype="float32", every={every})
 peak = int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
 numbered = 8 * (n + 1) + 4 * len(graph.neighbours) + 8 * n  # the graph of the run: its lists, and who is where
 print(made * 1024, base * 1024, peak * 1024, numbered, 4 * n * (D + 1), trace.seconds)
 """
 
 
-def memory(n_agents: int = 1_000_000, n_frequencies: int = 10, n_rounds: int = 5) -> dict[str, float]:
+def memory(n_agents: int = 1_000_000, n_frequencies: int = 10, n_rounds: int = 5, every: int = 1) -> dict[str, float]:
+    """The largest memory of a run that records every so many of its rounds; what is recorded is part of it."""
     code = MEMORY.format(
-        folder=str(Path(__file__).parent), n_agents=n_agents, n_frequencies=n_frequencies, n_rounds=n_rounds
+        folder=str(Path(__file__).parent),
+        n_agents=n_agents,
+        n_frequencies=n_frequencies,
+        n_rounds=n_rounds,
+        every=every,
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     made, base, peak, graph, block, seconds = map(float, done.stdout.split())
     array = n_agents * 2 * n_frequencies * 4
     return {
         "agents": n_agents,
+        "frequencies": n_frequencies,
+        "rounds": n_rounds,
+        "rounds recorded": n_rounds // every,
         "MB while the network is made": made / 1e6,
         "MB with the network": base / 1e6,
         "MB of the run": (peak - base) / 1e6,
@@ -224,7 +232,7 @@ def main() -> None:
         "flat": flatness,
         "jax": lambda: [against_jax(n) for n in (10, 1_000, 100_000)],
         "threads": threads,
-        "memory": memory,
+        "memory": lambda: [memory(), memory(every=5), memory(n_frequencies=50), memory(n_frequencies=50, every=5)],
         "matrices": lambda: [matrices(name, n) for name in ("Experts", "WaveRLS") for n in (1_000, 10_000)],
     }
     for part in options.parts:

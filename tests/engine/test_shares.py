@@ -7,7 +7,7 @@ import pytest
 
 import laconic as lc
 from laconic import _numbering
-from laconic.engine import moving
+from laconic.engine import compiled, linearized, moving
 
 LEARNERS = {
     "odkla": lc.ODKLA(rho=0.3, eta=1.0),
@@ -27,11 +27,16 @@ LEARNERS = {
 FEATURES = lc.RandomFeatures.gaussian(n_inputs=2, n_frequencies=7, bandwidth=0.5, seed=3)
 
 
-def run(learner, network=None, rounds=12, **options):
-    network = network or lc.Network.small_world(140, 6, 0.2, seed=1)
-    X = np.random.default_rng(0).uniform(size=(rounds, network.n_agents, 2))
+def labelled(n_agents, rounds=12):
+    X = np.random.default_rng(0).uniform(size=(rounds, n_agents, 2))
     y = X[..., 0] * X[..., 1] - 0.25 * X[..., 1]  # nothing that a library might round in its own way
     y[3, 5] = np.nan
+    return X, y
+
+
+def run(learner, network=None, rounds=12, **options):
+    network = network or lc.Network.small_world(140, 6, 0.2, seed=1)
+    X, y = labelled(network.n_agents, rounds)
     return lc.simulate(learner, FEATURES, network, X, y, engine="compiled", **options)
 
 
@@ -50,6 +55,24 @@ def test_neither_numbering_nor_threads_change_a_bit(kind):
     for other in (run(LEARNERS[kind], shuffled), run(LEARNERS[kind], shuffled, threads=3)):
         for name, array in parts(other).items():
             assert np.array_equal(array, plain[name]), name
+
+
+@pytest.mark.parametrize(("dtype", "n_frequencies"), [("float32", 2), ("float32", 10), ("float64", 1), ("float64", 5)])
+@pytest.mark.parametrize("kind", ["odkla", "qc-odkla", "wide"])
+def test_rows_that_end_with_half_a_vector_have_the_same_bits(kind, dtype, n_frequencies, monkeypatch):
+    features = lc.RandomFeatures.gaussian(2, n_frequencies, 0.5, seed=3)
+    network, (X, y) = lc.Network.small_world(61, 6, 0.2, seed=1), labelled(61)
+
+    def both():
+        first = lc.simulate(LEARNERS[kind], features, network, X[:5], y[:5], dtype=dtype)
+        rest = lc.simulate(LEARNERS[kind], features, network, X[5:], y[5:], dtype=dtype, state=first.state, threads=2)
+        return [rest.about["energy_before"], *parts(first).values(), *parts(rest).values()]
+
+    whole = both()
+    monkeypatch.setattr(linearized, "CACHED", 0)  # to Python; in machine code it says when to ask in advance
+    assert compiled.halved(61, 2 * n_frequencies, dtype)
+    for array, other in zip(whole, both(), strict=True):
+        np.testing.assert_array_equal(array, other)
 
 
 # Of predictions, messages and states, by the engine that had a pass for every step and no numbering of its own.
@@ -83,9 +106,7 @@ def digest(trace):
 def test_a_run_in_another_order_goes_on_from_its_state():
     network = lc.Network.ring(40)
     whole = run(LEARNERS["qc-odkla"], network)
-    X = np.random.default_rng(0).uniform(size=(12, 40, 2))
-    y = X[..., 0] * X[..., 1] - 0.25 * X[..., 1]
-    y[3, 5] = np.nan
+    X, y = labelled(40)
     half = lc.simulate(LEARNERS["qc-odkla"], FEATURES, network, X[:5], y[:5])
     network.numbering = np.arange(40)[::-1].copy()
     rest = lc.simulate(LEARNERS["qc-odkla"], FEATURES, network, X[5:], y[5:], state=half.state, threads=2)

@@ -75,19 +75,19 @@ peaks_across = _across(lambda builder, a, b: builder.select(builder.fcmp_ordered
 
 
 def _disagreement(n_vectors):
-    """Make ``tile(broadcast, at, k, size, neighbours, start, stop, pull, pull_at)``, some vectors of a disagreement.
+    """Make ``tile(broadcast, at, k, length, neighbours, start, stop, pull, pull_at)``, some vectors of a disagreement.
 
     These vectors, from entry k of the row on, stay in registers from the first neighbour to the last.
     """
 
     @intrinsic
-    def tile(typing_context, broadcast, at, k, size, neighbours, start, stop, pull, pull_at):
+    def tile(typing_context, broadcast, at, k, length, neighbours, start, stop, pull, pull_at):
         kind = Vector(broadcast.dtype)
         align, whole = broadcast.dtype.bitwidth // 8, types.intp
 
         def codegen(context, builder, signature, args):
             vector = context.get_value_type(kind)
-            at, k, size, start, stop, pull_at = (args[n] for n in (1, 2, 3, 5, 6, 8))
+            at, k, length, start, stop, pull_at = (args[n] for n in (1, 2, 3, 5, 6, 8))
 
             def vectors(n, first):
                 places = [builder.add(first, ir.Constant(INDEX, v * kind.width)) for v in range(n_vectors)]
@@ -100,7 +100,7 @@ def _disagreement(n_vectors):
             sums = [cgutils.alloca_once_value(builder, nothing) for _ in own]
             with cgutils.for_range_slice(builder, start, stop, ir.Constant(INDEX, 1), INDEX) as (index, _):
                 other = builder.sext(builder.load(builder.gep(listed, [index])), INDEX)
-                theirs = vectors(0, builder.add(builder.mul(other, size), k))
+                theirs = vectors(0, builder.add(builder.mul(other, length), k))
                 for mine, pointer, total in zip(own, theirs, sums, strict=True):
                     apart = builder.fsub(mine, builder.load(pointer, align=align))
                     builder.store(builder.fadd(builder.load(total), apart), total)
@@ -118,23 +118,27 @@ _one, _two, _three, _four, _five, _six, _seven = (_disagreement(n + 1) for n in 
 
 @ladder
 def disagree_row(broadcast, at, neighbours, start, stop, pull, pull_at, size):
-    """Sum over neighbours of (theta-hat_i - theta-hat_j), in the order of their list, which is not empty."""
-    width = width_of(broadcast)
+    """Sum over neighbours of (theta-hat_i - theta-hat_j), in the order of their list, which is not empty.
+
+    ``size`` is that of ``pull``, in whole vectors. Where rows end with half of one, what is behind that belongs to the
+    next row and means nothing.
+    """
+    width, length = width_of(broadcast), broadcast.shape[1]
     k = 0
     while k < size:
         left = (size - k) // width
         if left >= 7:
-            _seven(broadcast, at, k, size, neighbours, start, stop, pull, pull_at)
+            _seven(broadcast, at, k, length, neighbours, start, stop, pull, pull_at)
         elif left == 6:
-            _six(broadcast, at, k, size, neighbours, start, stop, pull, pull_at)
+            _six(broadcast, at, k, length, neighbours, start, stop, pull, pull_at)
         elif left == 5:
-            _five(broadcast, at, k, size, neighbours, start, stop, pull, pull_at)
+            _five(broadcast, at, k, length, neighbours, start, stop, pull, pull_at)
         elif left == 4:
-            _four(broadcast, at, k, size, neighbours, start, stop, pull, pull_at)
+            _four(broadcast, at, k, length, neighbours, start, stop, pull, pull_at)
         elif left == 3:
-            _three(broadcast, at, k, size, neighbours, start, stop, pull, pull_at)
+            _three(broadcast, at, k, length, neighbours, start, stop, pull, pull_at)
         elif left == 2:
-            _two(broadcast, at, k, size, neighbours, start, stop, pull, pull_at)
+            _two(broadcast, at, k, length, neighbours, start, stop, pull, pull_at)
         else:
-            _one(broadcast, at, k, size, neighbours, start, stop, pull, pull_at)
+            _one(broadcast, at, k, length, neighbours, start, stop, pull, pull_at)
         k += min(left, 7) * width

@@ -51,6 +51,7 @@ SOURCES = (
     "rounds",
     "rounds_abreast",
     "rows",
+    "settling",
     "sincos",
     "single",
     "steps",

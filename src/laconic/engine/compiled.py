@@ -12,7 +12,7 @@ import numpy as np
 
 from laconic._validate import Array
 from laconic.channel import longest_message
-from laconic.engine import coding, endings, linearized, moving, rounds, steps, summing
+from laconic.engine import coding, endings, linearized, moving, rounds, settling, steps, summing
 from laconic.engine.chunk import COLUMNS, Chunk, first_memory, first_state, make_state
 from laconic.engine.lifting import Front
 from laconic.engine.planning import goes_abreast, make_plan, run_stages
@@ -30,6 +30,7 @@ from laconic.trace import State
 
 _BLOCK_ROWS = 128  # features computed ahead of the learner: they stay in the second-level cache
 _CACHE_LINE = 64
+_MOST_HALVED = 4  # vectors of a row: of more than these half a one is too little
 _MOVED_ROWS = 65536  # at a time, when padding is taken out
 _NO_ORDER = np.empty(0, dtype=np.int32)
 _NOTHING = np.empty(0)
@@ -44,14 +45,35 @@ def padded(rows: Array, dtype: Any) -> Array:
     return copy
 
 
-def aligned(n_rows: int, length: int, dtype: Any) -> Array:
-    """Rows of zeros, padded to whole vectors, that start on a cache line: no vector straddles two of them."""
-    width = VECTOR_BYTES // np.dtype(dtype).itemsize
+def aligned(n_rows: int, length: int, dtype: Any, *, half: bool = False) -> Array:
+    """Rows of zeros, padded to whole vectors, that start on a cache line: no vector straddles two of them.
+
+    Or to ``half`` vectors. Then some straddle, and what is behind a row may be read as if it belonged to it.
+    """
+    width = VECTOR_BYTES // np.dtype(dtype).itemsize // (2 if half else 1)
     shape = (n_rows, -(-length // width) * width)
     n_bytes = n_rows * shape[1] * np.dtype(dtype).itemsize
-    memory = np.zeros(n_bytes + _CACHE_LINE, dtype=np.uint8)
+    memory = np.zeros(n_bytes + _CACHE_LINE + VECTOR_BYTES, dtype=np.uint8)
     start = -memory.__array_interface__["data"][0] % _CACHE_LINE
     return memory[start : start + n_bytes].view(dtype).reshape(shape)
+
+
+def halved(n_rows: int, length: int, dtype: Any) -> bool:
+    """Whether rows that are learned abreast end with half a vector, where they may.
+
+    They do where they are too many for the cache and an eighth of each or more is saved: then there is less to be
+    waited for. Where it counts among the vectors that are summed by fours, the last one has to be whole.
+
+    Examples
+    --------
+    >>> halved(10**6, 20, np.float32), halved(10**6, 100, np.float32), halved(100, 20, np.float32)
+    (True, False, False)
+    """
+    itemsize = np.dtype(dtype).itemsize
+    width = VECTOR_BYTES // itemsize
+    n_vectors, spare = -(-length // width), -length % width
+    saves = spare >= width // 2 and n_vectors <= _MOST_HALVED and n_vectors % 4 != 0
+    return saves and n_rows * n_vectors * VECTOR_BYTES > linearized.CACHED
 
 
 def closed_up(rows: Array, length: int, order: Array | None = None) -> Array:
@@ -218,8 +240,10 @@ class Compiled:
         self.round, self._parts = first.round, tuple(first.learner)
         n, d = self.n_agents, self._n_features
         self._panel = make_panel(self.learner, n, d, self.dtype)
-        self._rows: Any = make_rows(self._plan, n, 0, self.dtype, clips="sums" in first.learner)
-        self._rows = self._rows._replace(memory=np.ascontiguousarray(self._sorted(memory)).ravel())
+        half = self._abreast and halved(n, d, self.dtype)
+        clips = "sums" in first.learner
+        rows = make_rows(self._plan, n, 0, self.dtype, clips=clips, keeps=not self._abreast, half=half)
+        self._rows: Any = rows._replace(memory=np.ascontiguousarray(self._sorted(memory)).ravel())
         places = {"weights": self._rows.weights, "duals": self._rows.duals, "sums": self._rows.sums}
         for name, array in first.learner.items():
             if name in places and (state is not None or np.any(array)):  # zeros are there already, and cost no copy
@@ -232,6 +256,8 @@ class Compiled:
         weights, peak = self._rows.weights, 0.0
         self.energy_before = 0.0
         if state is not None:
+            if half:  # sums depend on where whole rows begin
+                weights = padded(self._sorted(first.learner["weights"]), self.dtype)
             self.energy_before = float(np.einsum("ij,ij->", weights, weights, dtype=np.float64))
             peak = float(np.abs(weights).max())
         self._sums = make_sums(self._plan, n, self._threads, self.dtype)
@@ -382,21 +408,27 @@ def make_graph(network: Network, order: Array, rank: Array, dtype: Any, *, weigh
     return rounds.Graph(starts, neighbours.astype(np.int32, copy=False), combination.astype(dtype))
 
 
-def make_rows(plan: rounds.Plan, n_rows: int, n_ghosts: int, dtype: Any, *, clips: bool) -> rounds.Rows:
-    """Rows of zeros for agents that learn here, and replicas of those that learn elsewhere."""
+def make_rows(
+    plan: rounds.Plan, n_rows: int, n_ghosts: int, dtype: Any, *, clips: bool, keeps: bool, half: bool = False
+) -> rounds.Rows:
+    """Rows of zeros for agents that learn here, and replicas of those that learn elsewhere.
+
+    Who does not ``keep`` codes finds them again (``settling``), or has nobody elsewhere to tell them. ``half``: see
+    ``halved``.
+    """
     d, everywhere = plan.n_features, n_rows + n_ghosts
     dual = plan.algorithm in (steps.LINEARIZED, steps.PROXIMAL)
-    weights, broadcast = aligned(n_rows, d, dtype), aligned(everywhere, d, dtype)
+    weights, broadcast = aligned(n_rows, d, dtype, half=half), aligned(everywhere, d, dtype, half=half)
     size = weights.shape[1]
     planes = 0 if plan.rounding == coding.DENSE else 1 + (plan.cells > 256 or plan.rounding == coding.ENTROPY)
     return rounds.Rows(
         weights,
-        aligned(n_rows if dual else 0, d, dtype),
+        aligned(n_rows if dual else 0, d, dtype, half=half),
         broadcast,
         aligned(everywhere if clips else 0, size, np.float64),
         np.zeros(everywhere, dtype=np.uint8),
-        np.zeros((everywhere if planes else 0, planes * size), dtype=np.uint8),
-        np.zeros(everywhere if planes else 0, dtype=np.float32),
+        np.zeros((everywhere if planes and keeps else 0, planes * size), dtype=np.uint8),
+        np.zeros(everywhere if planes and keeps else 0, dtype=np.float32),
         np.zeros(0),
     )
 
@@ -423,7 +455,7 @@ def make_scratch(
         mask,
         aligned(width, width, dtype),
         aligned(width, width, dtype),
-        aligned(linearized.N_FOUND, width, dtype),
+        aligned(max(linearized.N_LEARNED, settling.N_SETTLED), width, dtype),
         *room_for_codes(plan.rounding, d),
         units,
         tops,

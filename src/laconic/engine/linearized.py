@@ -1,8 +1,8 @@
 """ODKLA and QC-ODKLA for blocks of rows, as many abreast as a vector has lanes.
 
-What ``hear_row``, ``learn_row``, ``encode_row`` and ``apply_row`` do to one row after the other is done here in fewer
-passes: dual, step and innovation together, then codes and what they leave of the error. Each sum has the order that it
-has there, so the bits are the same.
+What ``hear_row``, ``learn_row``, ``encode_row`` and ``apply_row`` do to one row after the other is done in fewer
+passes: here dual, step and what is asked of the innovation; in ``settling`` codes and all that follows from them. Each
+sum has the order that it has there, so the bits are the same.
 """
 
 from __future__ import annotations
@@ -11,56 +11,56 @@ import math
 
 from laconic.engine.abreast import disagree_row, peaks_across, sums_across
 from laconic.engine.budgeting import BY_ROUND, N_REMEMBERED, admits, pays
-from laconic.engine.coding import BYTE, DENSE, SAID, SAME, SILENT, count_outside, lattice, upward_float32
-from laconic.engine.rows import add_row, clear_row, copy_row, distance_part, dot_part, dot_row
+from laconic.engine.coding import DENSE, SAID, SAME, SILENT, upward_float32
+from laconic.engine.rows import add_row, clear_row, dot_part, dot_row
 from laconic.engine.steps import slope_of
 from laconic.engine.summing import MAGIC_32, MAGIC_64
 from laconic.engine.vectors import (
     add_bits,
-    keep,
     ladder,
     lean,
     load,
-    load_bytes,
+    load_some,
     prefetch,
     splat,
     store,
-    store_bytes,
+    store_some,
     vector_abs,
-    vector_floor,
     vector_fma,
     vector_larger,
-    vector_smaller,
     width_of,
 )
 
 # Rows of what is found for each of the rows abreast.
-MARGIN, SQUARE, PEAK, ERROR, SLOPE, GAIN, EDGE, BASE, SHIFT, CELL, N_FOUND = range(11)
+MARGIN, SQUARE, PEAK, SLOPE, GAIN, N_LEARNED = range(6)
 
 # Beyond so many bytes models do not stay in the cache from one round to the next, and rows are asked for in advance:
 # an agent's own some rows ahead; replicas, which neighbours read, as many as METIS has in a part.
-_CACHED = 1 << 21
+CACHED = 1 << 21
 _AHEAD, _PART = 12, 256
-_LINE_BYTES = 64
+LINE_BYTES = 64
 
 
 @ladder
 def step_at(
-    weights, duals, broadcast, at, pull, phi, phi_at, innovation, room_at, k, answer, asks, slope, shrink, rho, gain,
-    factor, magic, units, top, peak, square,
+    weights, duals, broadcast, at, pull, pull_at, phi, phi_at, k, half, answer, asks, slope, shrink, rho, gain, factor,
+    magic, units, top, peak, square,
 ):  # fmt: skip
-    """``step_row`` for the vector at entry k; returns what was given as ``top``, ``peak`` and ``square``, moved on."""
-    theta, gamma, force = load(weights, at + k), load(duals, at + k), rho * load(pull, room_at + k)
+    """``step_row`` for the vector at entry k, of which rows may have but ``half``.
+
+    Returns what was given as ``top``, ``peak`` and ``square``, moved on.
+    """
+    theta, gamma = load_some(weights, at + k, half), load_some(duals, at + k, half)
+    force = rho * load_some(pull, pull_at + k, half)
     if answer:
         gamma = gamma + force
-        store(duals, at + k, gamma)
+        store_some(duals, at + k, gamma, half)
     theta = theta - gain * ((slope * load(phi, phi_at + k) + shrink * theta) + (force + gamma))
-    store(weights, at + k, theta)
+    store_some(weights, at + k, theta, half)
     add_bits(units, k, vector_fma(theta, factor, magic))
     top = vector_larger(vector_abs(theta), top)
     if asks:
-        h = theta - load(broadcast, at + k)
-        store(innovation, room_at + k, h)
+        h = theta - load_some(broadcast, at + k, half)
         peak = vector_larger(vector_abs(h), peak)
         square = vector_fma(h, h, square)
     return top, peak, square
@@ -68,13 +68,12 @@ def step_at(
 
 @ladder
 def step_row(
-    weights, duals, broadcast, at, pull, phi, phi_at, innovation, room_at, size, answer, asks, slope, shrink, rho, gain,
-    factor, magic, units, tops,
+    weights, duals, broadcast, at, pull, pull_at, phi, phi_at, size, answer, asks, slope, shrink, rho, gain, factor,
+    magic, units, tops,
 ):  # fmt: skip
     """The dual step of the last round and the primal step of this one; tallies the model.
 
-    Unless nobody ``asks`` for it, leaves the innovation; returns the parts of its peak and, as ``dot_part`` sums, of
-    its square.
+    Returns the parts of the innovation's peak and, as ``dot_part`` sums, of its square, unless nobody ``asks``.
     """
     real, width = weights.dtype.type, width_of(weights)
     slope, shrink, rho, gain, factor, magic = (
@@ -85,87 +84,35 @@ def step_row(
     k = 0
     while k + 4 * width <= size:
         top, peak, s0 = step_at(
-            weights, duals, broadcast, at, pull, phi, phi_at, innovation, room_at, k, answer, asks, slope, shrink, rho,
-            gain, factor, magic, units, top, peak, s0,
+            weights, duals, broadcast, at, pull, pull_at, phi, phi_at, k, False, answer, asks, slope,
+            shrink, rho, gain, factor, magic, units, top, peak, s0,
         )  # fmt: skip
         top, peak, s1 = step_at(
-            weights, duals, broadcast, at, pull, phi, phi_at, innovation, room_at, k + width, answer, asks, slope,
+            weights, duals, broadcast, at, pull, pull_at, phi, phi_at, k + width, False, answer, asks, slope,
             shrink, rho, gain, factor, magic, units, top, peak, s1,
         )  # fmt: skip
         top, peak, s2 = step_at(
-            weights, duals, broadcast, at, pull, phi, phi_at, innovation, room_at, k + 2 * width, answer, asks, slope,
+            weights, duals, broadcast, at, pull, pull_at, phi, phi_at, k + 2 * width, False, answer, asks, slope,
             shrink, rho, gain, factor, magic, units, top, peak, s2,
         )  # fmt: skip
         top, peak, s3 = step_at(
-            weights, duals, broadcast, at, pull, phi, phi_at, innovation, room_at, k + 3 * width, answer, asks, slope,
+            weights, duals, broadcast, at, pull, pull_at, phi, phi_at, k + 3 * width, False, answer, asks, slope,
             shrink, rho, gain, factor, magic, units, top, peak, s3,
         )  # fmt: skip
         k += 4 * width
-    while k < size:
+    while k + width <= size:
         top, peak, s0 = step_at(
-            weights, duals, broadcast, at, pull, phi, phi_at, innovation, room_at, k, answer, asks, slope, shrink, rho,
-            gain, factor, magic, units, top, peak, s0,
+            weights, duals, broadcast, at, pull, pull_at, phi, phi_at, k, False, answer, asks, slope,
+            shrink, rho, gain, factor, magic, units, top, peak, s0,
         )  # fmt: skip
         k += width
+    if k < size:
+        top, peak, s0 = step_at(
+            weights, duals, broadcast, at, pull, pull_at, phi, phi_at, k, True, answer, asks, slope,
+            shrink, rho, gain, factor, magic, units, top, peak, s0,
+        )  # fmt: skip
     store(tops, 0, top)
     return peak, (s0 + s2) + (s1 + s3)
-
-
-@ladder
-def put_at(
-    innovation, innovation_at, k, size, cells, zero, last, edge, base, shift, cell_width, byte, share, weights,
-    broadcast, at, mask, codes, codes_at, square,
-):  # fmt: skip
-    """``put_row`` for the vector at entry k; returns ``square`` with what it adds to it."""
-    cell = vector_floor((load(innovation, innovation_at + k) - edge) / cell_width)
-    cell = vector_smaller(vector_larger(cell, zero), last)
-    if cells > BYTE:
-        above = vector_floor(cell * share)
-        store_bytes(codes, codes_at + size + k, above)
-        store_bytes(codes, codes_at + k, cell - above * byte)
-    else:
-        store_bytes(codes, codes_at + k, cell)
-    replica = load(broadcast, at + k) + keep(base + (cell + shift) * cell_width, mask, k)
-    error = load(weights, at + k) - replica
-    return vector_fma(error, error, square)
-
-
-@ladder
-def put_row(
-    innovation, innovation_at, size, cells, edge, base, shift, cell_width, weights, broadcast, at, mask, codes, codes_at
-):  # fmt: skip
-    """``put_codes`` with a lattice; the part of the squared error that the replica will have, as ``dot_part`` sums."""
-    real, width = weights.dtype.type, width_of(weights)
-    zero, last = splat(real(0)), splat(real(cells - 1))
-    edge, base, shift, cell_width = splat(edge), splat(base), splat(shift), splat(cell_width)
-    byte, share = splat(real(BYTE)), splat(real(1.0 / BYTE))
-    s0 = s1 = s2 = s3 = zero
-    k = 0
-    while k + 4 * width <= size:
-        s0 = put_at(
-            innovation, innovation_at, k, size, cells, zero, last, edge, base, shift, cell_width, byte, share, weights,
-            broadcast, at, mask, codes, codes_at, s0,
-        )  # fmt: skip
-        s1 = put_at(
-            innovation, innovation_at, k + width, size, cells, zero, last, edge, base, shift, cell_width, byte, share,
-            weights, broadcast, at, mask, codes, codes_at, s1,
-        )  # fmt: skip
-        s2 = put_at(
-            innovation, innovation_at, k + 2 * width, size, cells, zero, last, edge, base, shift, cell_width, byte,
-            share, weights, broadcast, at, mask, codes, codes_at, s2,
-        )  # fmt: skip
-        s3 = put_at(
-            innovation, innovation_at, k + 3 * width, size, cells, zero, last, edge, base, shift, cell_width, byte,
-            share, weights, broadcast, at, mask, codes, codes_at, s3,
-        )  # fmt: skip
-        k += 4 * width
-    while k < size:
-        s0 = put_at(
-            innovation, innovation_at, k, size, cells, zero, last, edge, base, shift, cell_width, byte, share, weights,
-            broadcast, at, mask, codes, codes_at, s0,
-        )  # fmt: skip
-        k += width
-    return (s0 + s2) + (s1 + s3)
 
 
 @ladder
@@ -173,7 +120,7 @@ def prefetch_ahead(weights, duals, broadcast, i):
     """Ask for what is read of the rows some way behind the i-th."""
     size = weights.shape[1]
     own, heard = (i + _AHEAD) * size, (i + _PART) * size
-    for k in range(0, size, _LINE_BYTES // weights.itemsize):
+    for k in range(0, size, LINE_BYTES // weights.itemsize):
         prefetch(weights, own + k)
         prefetch(duals, own + k)
         prefetch(broadcast, heard + k)
@@ -186,32 +133,33 @@ def learn_rows(
 ):  # fmt: skip
     """LEARN for the rows from ``begin`` to ``end``, whose features begin at ``phi_row``; the row that diverged, or -1.
 
-    What is tallied is still to be folded: as many rows as there are, at most ``FOLDED``. What is one number a row has
+    What is tallied is still to be folded: as many rows as there are, at most ``FOLDED``. In ``errors`` who speaks in
+    codes leaves their scale, until ``settle_rows`` knows the error. What is one number a row has
     loops of its own, in which no row waits for another's roots and quotients.
     """
-    _, loss, rho, shrink, _, rounding, cells, fixed_low, fixed_high, _, n_features, _, unit, _ = plan[:14]
+    _, loss, rho, shrink, _, rounding, _, fixed_low, fixed_high, _, n_features, _, unit, _ = plan[:14]
     message_bits, purse = plan.message_bits, plan.purse
     starts, neighbours, _ = graph
-    weights, duals, broadcast, _, spoken, codes, scales, memory = rows
-    _, _, pull, innovation, _, mask, parts, peaks, found, _, _, units, tops, _ = scratch
+    weights, duals, broadcast, _, spoken, _, _, memory = rows
+    _, _, pull, _, _, _, parts, peaks, found, _, _, units, tops, _ = scratch
     predictions, sent, outside, _, _, _, _ = record
     real, size, width = weights.dtype.type, weights.shape[1], width_of(weights)
-    n_agents = labels.shape[1]
+    n_agents, whole, length = labels.shape[1], pull.shape[1], phi.shape[1]
     factor, magic = real(scale), real(MAGIC_32 if weights.itemsize == 4 else MAGIC_64)
     by_round = purse.kind == BY_ROUND
     direct = rounding == DENSE and threshold <= 0.0 and by_round
-    far = weights.size * weights.itemsize > _CACHED
+    far = weights.size * weights.itemsize > CACHED
     for first in range(begin, end, width):
         n_rows = min(width, end - first)
         for r in range(n_rows):
-            i, room_at = first + r, r * size
+            i, pull_at = first + r, r * whole
             if far:
                 prefetch_ahead(weights, duals, broadcast, i)
             if starts[i] < starts[i + 1]:
-                disagree_row(broadcast, i * size, neighbours, starts[i], starts[i + 1], pull, room_at, size)
+                disagree_row(broadcast, i * size, neighbours, starts[i], starts[i + 1], pull, pull_at, whole)
             else:
-                clear_row(pull, room_at, size)
-            phi_at = (phi_row + i - begin) * size
+                clear_row(pull, pull_at, whole)
+            phi_at = (phi_row + i - begin) * length
             store(parts, r * width, dot_part(weights, i * size, phi, phi_at, size))
         sums_across(parts, found, MARGIN * width)
 
@@ -222,16 +170,16 @@ def learn_rows(
             if not abs(margin) <= limit:
                 bad, n_rows = t * n_agents + i, r
                 break
-            phi_at = (phi_row + i - begin) * size
-            square = real(1.0) if unit else dot_row(phi, phi_at, phi, phi_at, size)
+            phi_at = (phi_row + i - begin) * length
+            square = real(1.0) if unit else dot_row(phi, phi_at, phi, phi_at, length)
             found[SLOPE, r] = (real(1.0) / max(real(1.0), square)) * real(slope_of(loss, margin, labels[t, i]))
             found[GAIN, r] = real(1.0) / (rate + real(2.0) * rho * real(starts[i + 1] - starts[i]))
 
         for r in range(n_rows):
             i = first + r
-            phi_at = (phi_row + i - begin) * size
+            phi_at = (phi_row + i - begin) * length
             peak_part, square_part = step_row(
-                weights, duals, broadcast, i * size, pull, phi, phi_at, innovation, r * size, size, answer, not direct,
+                weights, duals, broadcast, i * size, pull, r * whole, phi, phi_at, size, answer, not direct,
                 found[SLOPE, r], shrink, rho, found[GAIN, r], factor, magic, units, tops,
             )  # fmt: skip
             if not direct:
@@ -266,11 +214,8 @@ def learn_rows(
                         said = SAME
                     else:
                         if peak > high or -peak < low:
-                            beyond = count_outside(innovation, r, n_features, low, high)
-                        scales[i] = high
-                        found[EDGE, r], found[BASE, r], found[SHIFT, r], found[CELL, r] = lattice(
-                            real, rounding, cells, low, high
-                        )
+                            beyond = count_beyond(weights, broadcast, i, n_features, low, high)
+                        errors[i] = high
                 if said != SAID:
                     errors[i] = square
             spoken[i] = said
@@ -278,57 +223,19 @@ def learn_rows(
             if beyond and connected:  # else it stays zero
                 outside[t, i] = beyond
 
-        for r in range(n_rows if rounding != DENSE else 0):
-            i = first + r
-            if spoken[i] == SAID:
-                part = put_row(
-                    innovation, r * size, size, cells, found[EDGE, r], found[BASE, r], found[SHIFT, r], found[CELL, r],
-                    weights, broadcast, i * size, mask, codes, i * codes.shape[1],
-                )  # fmt: skip
-                store(parts, r * width, part)
-        if rounding != DENSE:
-            sums_across(parts, found, ERROR * width)
-            for r in range(n_rows):
-                if spoken[first + r] == SAID:
-                    errors[first + r] = found[ERROR, r]
         if bad >= 0:
             return bad
     return -1
 
 
 @lean
-def apply_rows(begin, end, plan, rows, scratch):
-    """APPLY for rows that are quantized evenly: ``take_codes`` for all of them that have SAID something."""
-    rounding, cells, fixed_low, fixed_high = plan.rounding, plan.cells, plan.low, plan.high
-    _, _, broadcast, _, spoken, codes, scales, _ = rows
-    mask, size, real = scratch.mask, broadcast.shape[1], broadcast.dtype.type
-    byte = splat(real(BYTE))
-    for i in range(begin, end):
-        if spoken[i] != SAID:
-            continue
-        low, high = fixed_low, fixed_high
-        if low == high:
-            high = real(scales[i])
-            low = -high
-        _, from_, by, of = lattice(real, rounding, cells, low, high)
-        base, shift, cell_width = splat(from_), splat(by), splat(of)
-        at, codes_at = i * size, i * codes.shape[1]
-        for k in range(0, size, width_of(broadcast)):
-            cell = load_bytes(codes, codes_at + k, base)
-            if cells > BYTE:
-                cell = cell + load_bytes(codes, codes_at + size + k, base) * byte
-            value = keep(base + (cell + shift) * cell_width, mask, k)
-            store(broadcast, at + k, load(broadcast, at + k) + value)
-
-
-@lean
-def take_rows(begin, end, rows):
-    """APPLY for rows that are not quantized: the message is the model. Those of neighbours elsewhere are there."""
-    weights, broadcast, spoken = rows.weights, rows.broadcast, rows.spoken
-    size = weights.shape[1]
-    for i in range(begin, min(end, weights.shape[0])):
-        if spoken[i] == SAID:
-            copy_row(weights, i * size, broadcast, i * size, size)
+def count_beyond(weights, broadcast, i, n_features, low, high):
+    """How many entries of an innovation lie outside the range and so saturate."""
+    beyond = 0
+    for k in range(n_features):
+        h = weights[i, k] - broadcast[i, k]
+        beyond += (h < low) | (h > high)
+    return beyond
 
 
 @lean
@@ -344,19 +251,5 @@ def answer_rows(begin, end, rho, graph, rows, scratch):
     size = duals.shape[1]
     for i in range(begin, end):
         if starts[i] < starts[i + 1]:
-            disagree_row(broadcast, i * size, neighbours, starts[i], starts[i + 1], pull, 0, size)
+            disagree_row(broadcast, i * size, neighbours, starts[i], starts[i + 1], pull, 0, pull.shape[1])
             add_row(duals, i * size, rho, pull, 0, size)
-
-
-@lean
-def measure_rows(begin, end, weights, mean, scratch, distances):
-    """MEASURE: the squared distance of each model from their mean."""
-    parts, found = scratch.parts, scratch.found
-    size, width = weights.shape[1], width_of(weights)
-    for first in range(begin, end, width):
-        n_rows = min(width, end - first)
-        for r in range(n_rows):
-            store(parts, r * width, distance_part(weights, (first + r) * size, mean, 0, size))
-        sums_across(parts, found, 0)
-        for r in range(n_rows):
-            distances[first + r] = found[0, r]

@@ -24,7 +24,7 @@ class Log:
 
     def __init__(self, every: int = 1, first: int = 0) -> None:
         self._every, self._round = every, first
-        self._counted: dict[str, Array] = {}
+        self._counted: dict[str, Array | None] = {}
         self._size = 0
         self._chunks: list[dict[str, Array]] = []
         self._files: dict[str, IO[bytes]] = {}
@@ -54,14 +54,18 @@ class Log:
         kept = np.arange(every - 1 - self._round % every, n_rounds, every)
         thin = {name: column[kept] for name, column in columns.items() if name not in _COUNTED}
         for name in _COUNTED & columns.keys():
-            since = self._counted.get(name, 0)
-            rows = []
+            since, rows = self._counted.get(name), []
             for start, stop in zip([0, *(kept + 1)], [*(kept + 1), n_rounds], strict=True):
-                since = since + columns[name][start:stop].sum(axis=0, dtype=np.int64)
-                rows.append(since)
-                since = 0
+                rows.append(_added(since, columns[name][start:stop], np.uint32 if name == "sent" else np.int64))
+                since = None
             self._counted[name] = rows.pop()
-            thin[name] = np.array(rows, dtype=np.int64).reshape(len(kept), *columns[name].shape[1:])
+            shape = (len(kept), *columns[name].shape[1:])
+            if all(row is None for row in rows):
+                thin[name] = np.broadcast_to(np.zeros((), dtype=np.int64), shape)
+            else:
+                thin[name] = np.zeros(shape, dtype=np.int64)
+                for place, row in zip(thin[name], rows, strict=True):
+                    place[:] = 0 if row is None else row
         thin["outside"] = thin["outside"] / np.float32(every)
         thin["info.rounds"] = self._round + 1 + kept
         self._round += n_rounds
@@ -91,6 +95,19 @@ class Log:
             file.close()
         self._files = {}
         return mapped
+
+
+def _added(since: Array | None, rounds: Array, kind: Any) -> Array | None:
+    """The sum over some rounds and those ``since``, which is written over; None as long as nothing is to be counted.
+
+    Round by round, since what NumPy needs for it all at once is twice as large.
+    """
+    if not rounds.any():
+        return since
+    total = np.zeros(rounds.shape[1:], dtype=kind) if since is None else since
+    for row in rounds:
+        total += row
+    return total
 
 
 def _joined(parts: list[Array]) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 
 from laconic._validate import Array
 from laconic.channel import Quantizer
-from laconic.engine import coding, endings, parcels, rounds, steps, summing
+from laconic.engine import coding, endings, parcels, rounds, rounds_abreast, steps, summing
 from laconic.engine.chunk import COLUMNS, Chunk, snapshot
 from laconic.engine.compiled import make_front, make_panel, make_rows, make_scratch, make_sums, padded
 from laconic.engine.exchange import Exchange
@@ -107,7 +107,8 @@ class Partitioned:
         n, d = self.n_agents, self._n_features
         self.round, self._parts = state.round, tuple(state.learner)
         self._panel = make_panel(self.learner, n, d, self.dtype)
-        rows = make_rows(self._plan, n, len(self.part.elsewhere), self.dtype, clips="sums" in state.learner)
+        elsewhere, clips = len(self.part.elsewhere), "sums" in state.learner
+        rows = make_rows(self._plan, n, elsewhere, self.dtype, clips=clips, keeps=True)
         places = {"weights": rows.weights, "duals": rows.duals, "sums": rows.sums, "broadcast": rows.broadcast}
         for name, array in {**state.learner, "broadcast": state.broadcast}.items():
             if name in places:
@@ -212,9 +213,7 @@ class Partitioned:
             call(rounds.RESUM, t, n)
             sums.totals[:] = self.exchange.total(sums.totals)
             call(rounds.MEAN, t, n)
-        if not last:
-            call(rounds.APPLY, t, self._n_known)
-        call(rounds.MEASURE | rounds.TOPS, t, n)
+        call((0 if last else rounds.APPLY) | rounds.MEASURE | rounds.TOPS, t, self._n_known)
         tops = sums.numbers[[rounds.ERROR_TOP, rounds.DISTANCE_TOP]]
         sums.numbers[[rounds.ERROR_TOP, rounds.DISTANCE_TOP]] = self.exchange.largest(tops)
         call(rounds.UNITS, t, n)
@@ -228,6 +227,8 @@ class Partitioned:
         size, scale_bytes = rows.weights.shape[1], rows.scales.view(np.uint8)
         about = (self._plan, self._bits, size)
         models, replicas = rows.weights.view(np.uint8), rows.broadcast.view(np.uint8)
+        if goes_abreast(self._plan) and self._plan.rounding != coding.DENSE:
+            rounds_abreast.code_abreast(part.members, self._plan, rows, scratch, self._sums.errors)
         parcels.pack_parcels(
             *about, models, scale_bytes, rows, part.tell, part.members, scratch.chosen, scratch.written,
             exchange.outgoing, exchange.counts,

@@ -5,7 +5,7 @@ of them all rows must be through. A thread that is alone calls all stages of man
 
     CHECK    are the inputs numbers?                                              a range of rows
     LEARN    hear what was said last, predict, learn, decide and encode           a range of rows
-    APPLY    who has spoken moves its replica                                     a range of rows, ghosts too
+    APPLY    who has spoken moves its replica; abreast, after MEAN                a range of rows, ghosts too
     HEAR     learners that combine last do so; duals, before a state is taken     a range of rows
     MEAN     the mean of all models, from the sums that LEARN or HEAR has left    once
     MEASURE  how far each model is from it                                        a range of rows
@@ -28,13 +28,23 @@ from laconic.engine.budgeting import BY_ROUND, Purse
 from laconic.engine.cache import entry
 from laconic.engine.coding import DENSE, RISE, SAID, SILENT, TREAD, apply_row, encode_row
 from laconic.engine.endings import AGAIN, BAD_INPUT, DIVERGED, DIVERGENCE, FINISHED
-from laconic.engine.linearized import apply_rows, measure_rows
 from laconic.engine.robust import sum_up
 from laconic.engine.rows import clear_row, dot_row
+from laconic.engine.settling import apply_rows, measure_rows
 from laconic.engine.sincos import map_block, prefetch_row
 from laconic.engine.steps import ADAPT_THEN_COMBINE, LINEARIZED, LOCAL, PROXIMAL, hear_row, learn_row, value_of
 from laconic.engine.summing import FOLDED, fits, fold, scale_of, tally_row, top_of, total_of
-from laconic.engine.vectors import all_less, jit, lean, load, splat, vector_abs, width_of
+from laconic.engine.vectors import (
+    all_less,
+    jit,
+    largest_of,
+    lean,
+    load,
+    splat,
+    vector_abs,
+    vector_larger,
+    width_of,
+)
 from laconic.engine.voting import hear_expert_row, learn_expert_row
 
 CHECK, LEARN, APPLY, HEAR, MEAN, MEASURE, TOPS, UNITS, FINISH = (1 << k for k in range(9))
@@ -83,11 +93,13 @@ class Graph(NamedTuple):
 class Rows(NamedTuple):
     """What the agents hold, a row each, padded with zeros to whole vectors.
 
+    Rows that are learned abreast, and are too many for the cache, may end with half a vector instead: ``weights``,
+    ``duals`` and ``broadcast``, while what there is to work in has whole ones.
     ``broadcast``, ``spoken``, ``codes`` and ``scales`` may have more rows than ``weights``: replicas of agents that
-    learn elsewhere, their messages, and behind that nothing. ``duals``, ``codes`` and ``sums`` have no rows where there
-    is no need of them. ``sums`` are running sums of ``broadcast`` in double precision, where pulls are clipped.
-    ``spoken`` says what each row has said in this round (``coding.SAID``); ``memory`` is what a budget remembers, three
-    numbers an agent, or empty.
+    learn elsewhere, their messages, and behind that nothing. ``duals``, ``codes``, ``scales`` and ``sums`` have no rows
+    where there is no need of them. ``sums`` are running sums of ``broadcast`` in double precision, where pulls are
+    clipped. ``spoken`` says what each row has said in this round (``coding.SAID``); ``memory`` is what a budget
+    remembers, three numbers an agent, or empty.
     """
 
     weights: np.ndarray
@@ -191,8 +203,13 @@ def sum_again(weights, begin, end, scale, units, tops, totals):
 
 @jit
 def largest_label(labels, t, largest):
-    """The largest magnitude of a label so far."""
-    for i in range(labels.shape[1]):
+    """The largest magnitude of a label so far; those that are missing (NaN) are larger than nothing."""
+    n_agents, width = labels.shape[1], width_of(labels)
+    tops, whole = splat(labels.dtype.type(0)), n_agents - n_agents % width
+    for i in range(0, whole, width):
+        tops = vector_larger(vector_abs(load(labels, t * n_agents + i)), tops)
+    largest = max(largest, np.float64(largest_of(tops)))
+    for i in range(whole, n_agents):
         if abs(labels[t, i]) > largest:
             largest = np.float64(abs(labels[t, i]))
     return largest
@@ -238,19 +255,25 @@ def look_ahead(row, stop, front, samples, frequencies, n_frequencies, scale, pha
 
 
 @jit
-def close_round(stages, begin, end, t, dual, n_everywhere, weights, scratch, sums, record, labels):
-    """MEAN to FINISH: what is measured of all models together; returns how the round ends."""
-    _, _, mean, errors, distances, numbers, whole = sums
-    size, n_agents = weights.shape[1], labels.shape[1]
+def average(stages, begin, end, n_everywhere, weights, scratch, sums):
+    """MEAN: False if it is to be made again, by all threads."""
     misfits = stages & MEAN != 0 and not mean_of(sums, n_everywhere)
     if misfits and stages != ALL:
-        return AGAIN
+        return False
     if misfits or stages & RESUM:
-        sum_again(weights, begin, end, numbers[SCALE], scratch.units, scratch.tops, scratch.totals)
+        sum_again(weights, begin, end, sums.numbers[SCALE], scratch.units, scratch.tops, scratch.totals)
     if misfits:
         mean_of(sums, n_everywhere)
+    return True
+
+
+@jit
+def close_round(stages, begin, end, t, dual, n_everywhere, weights, scratch, sums, record, labels):
+    """MEASURE to FINISH: what is measured of all models together; returns how the round ends."""
+    _, _, mean, errors, distances, numbers, whole = sums
+    n_agents = labels.shape[1]
     if stages & MEASURE and n_everywhere > 1:
-        measure_rows(begin, end, weights, mean, scratch, distances)
+        measure_rows(begin, min(end, n_agents), weights, mean, scratch, distances)
     if stages & TOPS:
         numbers[ERROR_TOP] = top_of(errors, n_agents)
         numbers[DISTANCE_TOP] = top_of(distances, n_agents)
@@ -260,7 +283,7 @@ def close_round(stages, begin, end, t, dual, n_everywhere, weights, scratch, sum
     if stages & FINISH:
         error = whole[ERROR] / scale_of(numbers[ERROR_TOP], n_everywhere, 0)
         distance = whole[DISTANCE] / scale_of(numbers[DISTANCE_TOP], n_everywhere, 0)
-        energy = distance + n_everywhere * dot_row(mean, 0, mean, 0, size)
+        energy = distance + n_everywhere * dot_row(mean, 0, mean, 0, mean.shape[1])
         if not (numbers[PEAK] < np.inf and numbers[DISTANCE_TOP] < np.inf and energy < np.inf):
             energy = np.inf
         record.broadcast_error[t] = math.sqrt(error)
@@ -426,6 +449,8 @@ def advance(
                     if reach > 0.0:
                         sum_up(run_sums, broadcast, i)
 
+        if not average(stages, begin, end, n_everywhere, weights, scratch, sums):
+            return AGAIN, t * n_agents
         ended = close_round(stages, begin, end, t, dual, n_everywhere, weights, scratch, sums, record, labels)
         if ended != FINISHED:
             return ended, t * n_agents

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from laconic.engine.cache import lean_entry
 from laconic.engine.coding import DENSE
-from laconic.engine.endings import BAD_INPUT, DIVERGED, DIVERGENCE, FINISHED
-from laconic.engine.linearized import answer_rows, apply_rows, learn_rows, take_rows
+from laconic.engine.endings import AGAIN, BAD_INPUT, DIVERGED, DIVERGENCE, FINISHED
+from laconic.engine.linearized import answer_rows, learn_rows
 from laconic.engine.rounds import (
     ALL,
     APPLY,
@@ -17,13 +17,16 @@ from laconic.engine.rounds import (
     HEAR,
     LARGEST,
     LEARN,
+    MEASURE,
     PENDING,
     SCALE,
+    average,
     close_round,
     first_bad_row,
     look_ahead,
 )
 from laconic.engine.rows import clear_row
+from laconic.engine.settling import apply_rows, code_rows, settle_rows
 from laconic.engine.summing import FOLDED, fold
 
 
@@ -74,14 +77,24 @@ def advance_abreast(
                     return DIVERGED, diverged
                 fold(units, stop - block, totals)
                 block = stop
-        if stages & APPLY:
-            if plan.rounding == DENSE:
-                take_rows(begin, end, rows)
-            else:
-                apply_rows(begin, end, plan, rows, scratch)
         if stages & HEAR and stages != ALL and pending:
             answer_rows(begin, end, plan.rho, graph, rows, scratch)
-        ended = close_round(stages, begin, end, t, True, n_everywhere, rows.weights, scratch, sums, record, labels)
+        if not average(stages, begin, end, n_everywhere, rows.weights, scratch, sums):
+            return AGAIN, t * n_agents
+        left = stages
+        if stages & APPLY:  # MEASURE goes with it
+            left &= ~MEASURE
+            here = min(end, n_agents)
+            settle_rows(begin, here, n_everywhere == 1, plan, rows, scratch, sums.mean, errors, sums.distances)
+            if plan.rounding != DENSE:
+                apply_rows(max(begin, here), end, plan, rows, scratch)
+        ended = close_round(left, begin, end, t, True, n_everywhere, rows.weights, scratch, sums, record, labels)
         if ended != FINISHED:
             return ended, t * n_agents
     return FINISHED, n_rows
+
+
+@lean_entry
+def code_abreast(members, plan, rows, scratch, errors):
+    """``code_rows``, called from Python."""
+    code_rows(members, plan, rows, scratch, errors)

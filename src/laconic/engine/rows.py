@@ -2,14 +2,26 @@
 
 A row is given as its array and the position ``at`` where it starts: a slice would do, but numba counts references to
 slices, and in loops as short as these the counting costs as much as the work. Rows are padded with zeros to whole
-vectors; ``size`` is the padded length. Arrays of rows have two axes, scratch too, so that each function is compiled for
-few signatures. The simulator calls these functions for N rows and a running agent for one, so both compute the same
+vectors; ``size`` is the padded length. Sums, distances and ``add_row`` also take rows that end with half a vector,
+where that has no part in a group of four. Arrays of rows have two axes, scratch too, so that each function is compiled
+for few signatures. The simulator calls these functions for N rows and a running agent for one, so both compute the same
 bits.
 """
 
 from __future__ import annotations
 
-from laconic.engine.vectors import ladder, lean, load, splat, store, sum_of, vector_fma, width_of
+from laconic.engine.vectors import (
+    ladder,
+    lean,
+    load,
+    load_half,
+    splat,
+    store,
+    store_half,
+    sum_of,
+    vector_fma,
+    width_of,
+)
 
 
 @ladder
@@ -24,9 +36,11 @@ def dot_part(a, a_at, b, b_at, size):
         s2 = vector_fma(load(a, a_at + k + 2 * width), load(b, b_at + k + 2 * width), s2)
         s3 = vector_fma(load(a, a_at + k + 3 * width), load(b, b_at + k + 3 * width), s3)
         k += 4 * width
-    while k < size:
+    while k + width <= size:
         s0 = vector_fma(load(a, a_at + k), load(b, b_at + k), s0)
         k += width
+    if k < size:
+        s0 = vector_fma(load_half(a, a_at + k), load_half(b, b_at + k), s0)
     return (s0 + s2) + (s1 + s3)
 
 
@@ -50,10 +64,13 @@ def distance_part(a, a_at, b, b_at, size):
         s0, s1 = vector_fma(d0, d0, s0), vector_fma(d1, d1, s1)
         s2, s3 = vector_fma(d2, d2, s2), vector_fma(d3, d3, s3)
         k += 4 * width
-    while k < size:
+    while k + width <= size:
         d0 = load(a, a_at + k) - load(b, b_at + k)
         s0 = vector_fma(d0, d0, s0)
         k += width
+    if k < size:
+        d0 = load_half(a, a_at + k) - load_half(b, b_at + k)
+        s0 = vector_fma(d0, d0, s0)
     return (s0 + s2) + (s1 + s3)
 
 
@@ -66,9 +83,13 @@ def distance_row(a, a_at, b, b_at, size):
 @lean
 def add_row(total, total_at, factor, row, row_at, size):
     """Total <- total + factor * row: the dual step, and diffusion's combination with what was heard."""
-    factor = splat(factor)
-    for k in range(0, size, width_of(total)):
+    factor, width = splat(factor), width_of(total)
+    k = 0
+    while k + width <= size:
         store(total, total_at + k, load(total, total_at + k) + factor * load(row, row_at + k))
+        k += width
+    if k < size:
+        store_half(total, total_at + k, load_half(total, total_at + k) + factor * load_half(row, row_at + k))
 
 
 @lean

@@ -19,6 +19,7 @@ from laconic.engine.vectors import (
     largest_of,
     lean,
     load,
+    load_half,
     splat,
     store,
     vector_abs,
@@ -68,9 +69,9 @@ def tally_row(weights, at, size, scale, units, tops):
     """
     real = weights.dtype.type
     factor, magic = splat(real(scale)), splat(real(MAGIC_32 if weights.itemsize == 4 else MAGIC_64))
-    top = load(tops, 0)
-    for k in range(0, size, width_of(weights)):
-        row = load(weights, at + k)
+    top, width = load(tops, 0), width_of(weights)
+    for k in range(0, size, width):
+        row = load(weights, at + k) if k + width <= size else load_half(weights, at + k)
         add_bits(units, k, vector_fma(row, factor, magic))
         top = vector_larger(vector_abs(row), top)
     store(tops, 0, top)

@@ -155,6 +155,51 @@ def store(typing_context, array, index, value):
 
 
 @intrinsic
+def load_half(typing_context, array, index):
+    """The first half of a vector from ``array[index]`` on, and zeros."""
+    result = Vector(array.dtype)
+
+    def codegen(context, builder, signature, args):
+        half = ir.VectorType(context.get_value_type(array.dtype), result.width // 2)
+        pointer = element(context, builder, signature.args[0], args[0], args[1], half)
+        value = builder.load(pointer, align=array.dtype.bitwidth // 8)
+        lanes = ir.Constant(ir.VectorType(_LANE, result.width), list(range(result.width)))
+        return builder.shuffle_vector(value, ir.Constant(half, [0.0] * half.count), lanes)
+
+    return result(array, types.intp), codegen
+
+
+@intrinsic
+def store_half(typing_context, array, index, value):
+    """Write the first half of a vector to ``array[index]`` and the entries after it."""
+
+    def codegen(context, builder, signature, args):
+        half = ir.VectorType(context.get_value_type(value.dtype), value.width // 2)
+        pointer = element(context, builder, signature.args[0], args[0], args[1], half)
+        lanes = ir.Constant(ir.VectorType(_LANE, half.count), list(range(half.count)))
+        part = builder.shuffle_vector(args[2], ir.Constant(args[2].type, ir.Undefined), lanes)
+        builder.store(part, pointer, align=array.dtype.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.none(array, types.intp, value), codegen
+
+
+@ladder
+def load_some(array, index, half):
+    """``load_half``, or ``load``: to be called with True or False as it stands, so that nobody asks at run time."""
+    return load_half(array, index) if half else load(array, index)
+
+
+@ladder
+def store_some(array, index, value, half):
+    """``store_half``, or ``store``."""
+    if half:
+        store_half(array, index, value)
+    else:
+        store(array, index, value)
+
+
+@intrinsic
 def store_bytes(typing_context, array, index, value):
     """Write a vector of whole numbers from 0 to 255 to ``array[index]`` and the bytes after it."""
 
