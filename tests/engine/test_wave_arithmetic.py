@@ -171,6 +171,17 @@ def test_equal_eigenvalues_are_all_said(equal):
         assert len(terms) == equal and np.abs(np.linalg.eigvalsh(rest)).max() < 1.0
 
 
+@pytest.mark.parametrize("graded", [1e-3, 1e-6, 1e-12])  # what one row of a matrix has of the next one
+def test_entries_close_to_nothing_spoil_no_eigenvector(graded):
+    n, rng = 60, np.random.default_rng(3)
+    size = np.maximum(graded ** np.arange(n - 1.0, -1.0, -1.0), 1e-160)
+    matrix = 40 * symmetric(rng, n, rng.uniform(0.5, 1.0, n)) * size[:, None] * size
+    arguments = np.eye(n), matrix, 1.0, np.zeros((n, n)), 0.5, Fineness(0.1), 40, np.ones(n), 0.1
+    slow, fast = SLOW.told(*arguments), FAST.told(*arguments)
+    same(slow[0], fast[0])
+    assert len(slow[0]) > 0
+
+
 @pytest.mark.parametrize("n", [1, 3, 8, 22])
 def test_sums_are_told_by_their_lower_halves(n):
     rng = np.random.default_rng(n)

@@ -17,6 +17,7 @@ from laconic.engine.vectors import lean, load, splat, splat_at, store, sums_of, 
 
 _TILE = 4  # doubles of a vector
 _LONGEST = 60  # shifts for one eigenvalue
+_NOTHING = 1e-60  # of squares: what is left of a row counts as 0, long before its square and that of h are too small
 TURNS = 3  # rotations that are kept, times the square of the features: one is usual
 
 
@@ -43,7 +44,7 @@ def reduce_matrix(matrix, n_features, diagonal, beside, lengths, work):
         length = (i + _TILE - 1) // _TILE * _TILE
         total = dot_row(matrix, own, matrix, own, length)
         edge = matrix[i, i - 1]
-        still = total - edge * edge <= 1e-300
+        still = total - edge * edge <= _NOTHING
         root = edge
         if not still:
             root = -math.sqrt(total) if edge >= 0.0 else math.sqrt(total)
