@@ -159,11 +159,43 @@ def test_a_state_from_elsewhere_is_refused(features):
     state = lc.simulate(lc.Local(), features, NETWORKS["ring"], X, y).state
     with pytest.raises(ValueError, match="state comes from another learner: it holds .*, ODKLA keeps"):
         lc.simulate(lc.ODKLA(), features, NETWORKS["ring"], X, y, state=state)
-    other = lc.RandomFeatures.gaussian(3, 5)
+    for other in (lc.RandomFeatures.gaussian(3, 5), features.redrawn(7)):
+        with pytest.raises(ValueError, match="state comes from another feature map"):
+            lc.simulate(lc.Local(), other, NETWORKS["ring"], X, y, state=state)
     with pytest.raises(ValueError, match="state comes from another network or feature map"):
-        lc.simulate(lc.Local(), other, NETWORKS["ring"], X, y, state=state)
+        lc.simulate(lc.Local(), features, lc.Network.ring(3), X[:, :3], y[:, :3], state=state)
+
+
+@pytest.mark.parametrize("learner", [lc.Local(), lc.WaveRLS()], ids=["rows", "waves"])
+@pytest.mark.parametrize("state", [{"weights": 1}, "trace"])
+def test_what_is_no_state_is_refused(learner, state, features):
+    X, y = make_stream(10, 6)
+    trace = lc.simulate(learner, features, NETWORKS["ring"], X, y)
     with pytest.raises(ValueError, match="state must be the state of a trace"):
-        lc.simulate(lc.Local(), features, NETWORKS["ring"], X, y, state={"weights": 1})
+        lc.simulate(learner, features, NETWORKS["ring"], X, y, state=trace if state == "trace" else state)
+
+
+def test_waves_go_on_over_their_own_tree_with_their_own_features(features, tmp_path):
+    X, y = make_stream(10, 6)
+    trace = lc.simulate(lc.WaveRLS(), features, NETWORKS["ring"], X, y)
+    saved = lc.Trace.load(trace.save(tmp_path / "waves.npz"))
+    for state in (trace.state, saved.state):
+        with pytest.raises(ValueError, match="state comes from another network: waves go on over the tree"):
+            lc.simulate(lc.WaveRLS(), features, NETWORKS["path"], X, y, state=state)
+        with pytest.raises(ValueError, match="state comes from another feature map"):
+            lc.simulate(lc.WaveRLS(), features.redrawn(7), NETWORKS["ring"], X, y, state=state)
+        again = lc.simulate(lc.WaveRLS(), features.redrawn(4), NETWORKS["ring"], X, y, state=state)
+        assert again.state.round == 20
+
+
+@pytest.mark.parametrize("learner", [lc.ODKLA(), lc.WaveRLS(), lc.WaveRLS(outputs=2), lc.Personal()], ids=repr)
+@ENGINES
+def test_an_input_that_is_none_in_the_first_round(learner, engine, features):
+    X, y = make_stream(10, 6)
+    X[0, 2, 1] = np.nan
+    y = np.stack([y, y], axis=-1) if getattr(learner, "outputs", 1) == 2 else y
+    with pytest.raises(ValueError, match="X must be finite, but in round 1 agent 2 got a value that is not finite"):
+        lc.simulate(learner, features, NETWORKS["ring"], X, y, engine=engine)
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,7 @@ class Content(NamedTuple):
     map: tuple[dict[str, Any], dict[str, Array]] | None = None
     channel: dict[str, Array] = {}
     edges: dict[str, Array] = {}
+    origin: str = ""
 
 
 def write(path: Path, content: Content, *, agent: bool = False) -> None:
@@ -73,7 +74,7 @@ def write(path: Path, content: Content, *, agent: bool = False) -> None:
         arrays["broadcast"] = content.broadcast
     arrays |= {f"channel.{name}": array for name, array in content.channel.items()}
     arrays |= {f"edges.{name}": array for name, array in content.edges.items()}
-    header = {"format": _FORMAT, "round": content.round, "about": content.about}
+    header = {"format": _FORMAT, "round": content.round, "about": content.about, "origin": content.origin}
     if content.map is not None:
         header["map"], parts = content.map
         arrays |= {f"map.{name}": array for name, array in parts.items()}
@@ -127,7 +128,10 @@ def _read(archive: Archive) -> Content:
     edges = {name.removeprefix("edges."): arrays[name] for name in names.edges}
     if edges and not (edges["pairs"].min(initial=0) >= 0 and edges["pairs"].max(initial=0) < len(broadcast)):
         raise ValueError("its edges are between agents that it does not have")
-    return Content(columns, info, about, round, learner, broadcast, kept, channel, edges)
+    origin = header.get("origin", "")  # files of before have none
+    if not isinstance(origin, str):
+        raise ValueError(f"its header says {str(origin)[:60]!r} for origin")
+    return Content(columns, info, about, round, learner, broadcast, kept, channel, edges, origin)
 
 
 def _check_header(header: Any) -> tuple[int, dict[str, Any]]:

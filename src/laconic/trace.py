@@ -60,6 +60,8 @@ class State:
     edges : dict of arrays
         Where the network changes and the learner has duals: ``pairs`` (n, 2) of agents that ever were neighbours,
         whether they still are (``live``), and the ``shares`` (n, n_features) of their edges in the dual of the first.
+    origin : str
+        A digest of the feature map, and where waves run of the network; empty where nobody knows.
     """
 
     round: int
@@ -67,6 +69,7 @@ class State:
     broadcast: Array
     channel: Mapping[str, Array] = field(default_factory=dict)
     edges: Mapping[str, Array] = field(default_factory=dict)
+    origin: str = ""
 
     @property
     def weights(self) -> Array:
@@ -410,6 +413,7 @@ class Trace:
                 None if self.feature_map is None else self.feature_map.pack(),
                 dict(state.channel),
                 dict(state.edges),
+                state.origin,
             ),
         )
         return path
@@ -423,7 +427,7 @@ class Trace:
         """
         path = _validate.path("path", path)
         stored = _tracefile.read(path)
-        state = State(stored.round, stored.learner, stored.broadcast, stored.channel, stored.edges)
+        state = State(stored.round, stored.learner, stored.broadcast, stored.channel, stored.edges, stored.origin)
         feature_map = None
         if stored.map is not None:
             try:

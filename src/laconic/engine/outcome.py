@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from laconic._validate import Array
 from laconic._worded import Argument, Setting, Worded
 from laconic.engine.chunk import Engine, Releasing
 from laconic.engine.log import Log
+from laconic.engine.origin import origin_of
 from laconic.features import RandomFeatures
 from laconic.learners import Learner, Speech
 from laconic.model import FeatureMap
@@ -32,6 +34,7 @@ def make_trace(
     """What the run left, with everything needed to tell what it was; of the engine nothing may be asked any more."""
     # First the state, which leaves of the engine's memory what it needs; then what was written down is put together.
     state = engine.release() if isinstance(engine, Releasing) else engine.state()
+    state = dataclasses.replace(state, origin=origin_of(learner, features, network))
     columns = log.columns(network.n_agents, dtype)
     outside = columns.pop("outside")
     each = message_bits(learner, features.n_features)

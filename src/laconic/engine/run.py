@@ -12,11 +12,13 @@ from typing import Any
 
 from laconic import _extras, _validate
 from laconic._timetable import Given, Timetable, read
+from laconic._worded import ArgumentError
 from laconic.engine import room
 from laconic.engine.chunk import Engine
 from laconic.engine.errors import Diverged
 from laconic.engine.log import Log
 from laconic.engine.mapping import engine_for
+from laconic.engine.origin import check_origin
 from laconic.engine.outcome import advice, attach, bad_input, make_trace
 from laconic.engine.samples import Blocks, Samples
 from laconic.engine.support import compiles, supports
@@ -80,8 +82,8 @@ def simulate(
         Threads of the compiled engine, for which the result is the same to the bit. By default one, and for 10,000
         agents and more one a core.
     every : int
-        Keep every so many rounds only: predictions and labels of that round, and in ``sent`` how often each agent has
-        spoken since the last one that was kept. ``trace.info["rounds"]`` tells which rounds they are.
+        Keep every so many rounds only, and the last: predictions and labels of that round, and in ``sent`` how often
+        each agent has spoken since the one that was kept before. ``trace.info["rounds"]`` tells which rounds they are.
 
     Raises
     ------
@@ -105,6 +107,7 @@ def simulate(
     network, features = read(network), read_features(features, X)
     if engine == "mpi":
         _check(learner, features, network)
+        _check_state(state, learner, features, network)
         if isinstance(features, OwnFeatures):
             raise ValueError("features must be laconic RandomFeatures with engine='mpi', not one's own.")
         together = _extras.need("laconic.engine.mpi", "engine='mpi'").simulate_together
@@ -201,6 +204,7 @@ def make_engine(
 ) -> Engine:
     """The engine of that name, ready to advance; numba is imported only if it is the compiled one."""
     _check(learner, features, network)
+    _check_state(state, learner, features, network)
     _validate.choice("engine", engine, ("auto", "compiled", "reference"))
     _validate.choice("dtype", dtype, ("float64", "float32"))
     made = _make_engine(learner, features, network, engine, dtype, state, collective, threads)
@@ -243,6 +247,13 @@ def _check(learner: object, features: object, network: object) -> None:
     ):
         _validate.instance(name, value, kind, f"a laconic {kind.__name__}")
     _validate.instance("network", network, (Network, Timetable), "a laconic Network")
+
+
+def _check_state(state: object, learner: Learner, features: RandomFeatures, network: Network | Timetable) -> None:
+    if state is not None:
+        if not isinstance(state, State):
+            raise ArgumentError("state", f"must be the state of a trace, got {type(state).__name__}.")
+        check_origin(state, learner, features, network)
 
 
 def _changing(

@@ -293,7 +293,7 @@ class CompiledWaving(Waving):
         samples = X[:n_rounds].reshape(n_rounds * n_agents, X.shape[2]).astype(self.dtype, copy=False)
         self._begin_block(samples, n_rounds, mapped)
         labels = np.ascontiguousarray(y[:n_rounds].astype(self.dtype, copy=False), dtype=np.float64)
-        labels = labels.reshape(n_rounds, n_agents, -1)
+        labels = labels.reshape(n_rounds, n_agents, self._block.outputs)
         record = Record(labels.shape, y.shape[2:], self._collective)
         finished = ending = 0
         while finished < n_rounds and ending == endings.FINISHED:

@@ -1,0 +1,53 @@
+"""What a state was made with, so that nobody goes on from it with something else.
+
+Models mean nothing with another feature map, though its shapes may be the same; waves build on what was said over the
+links of one tree.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from laconic._timetable import Timetable
+from laconic._worded import ArgumentError
+from laconic.features import OwnFeatures, RandomFeatures
+from laconic.learners import Learner, Speech
+from laconic.network import Network
+from laconic.trace import State
+
+
+def origin_of(learner: Learner, features: RandomFeatures, network: Network | Timetable) -> str:
+    """A digest of the feature map and, where waves run, one of the network."""
+    map_of = _map_of(features)
+    if learner.speech is not Speech.OWN or not isinstance(network, Network):
+        return map_of
+    return f"{map_of}/{_digest(network.starts, network.neighbours)}"
+
+
+def check_origin(state: State, learner: Learner, features: RandomFeatures, network: Network | Timetable) -> None:
+    """Refuse a state that is known to come from another feature map, or another tree."""
+    if not state.origin:
+        return
+    (before, *tree), (now, *here) = state.origin.split("/"), origin_of(learner, features, network).split("/")
+    if before != now:
+        raise ArgumentError("state", "comes from another feature map: go on with the one that its run had.")
+    if tree and here and tree != here:
+        raise ArgumentError("state", "comes from another network: waves go on over the tree on which they began.")
+
+
+def _map_of(features: RandomFeatures) -> str:
+    if isinstance(features, OwnFeatures):
+        return _digest(np.frombuffer(features.mark(), dtype=np.uint8))
+    scaling = features.scaling
+    scaled = () if scaling is None else (scaling.centre, scaling.scale)
+    return _digest(features.frequencies, *scaled)
+
+
+def _digest(*arrays: np.ndarray) -> str:
+    made = hashlib.blake2b(digest_size=8)
+    for array in arrays:
+        made.update(str(array.shape).encode())
+        made.update(np.ascontiguousarray(array).data)
+    return made.hexdigest()
