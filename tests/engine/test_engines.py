@@ -170,17 +170,34 @@ def test_a_sweep_of_several_maps_is_one_of_each():
         lc.sweep(learners, {}, NETWORKS["ring"], X, y)
 
 
+@pytest.mark.parametrize("every", [2, 7, 24, 26, 1000])
+def test_no_message_goes_uncounted_however_few_rounds_are_kept(features, every):
+    X, y = make_stream(25, 6)
+    learner = make_learner("odkla", channel=lc.Channel(lc.Censor(0.3, 0.99), lc.Quantizer(3, range=(-0.05, 0.05))))
+    whole = lc.simulate(learner, features, NETWORKS["ring"], X, y)
+    thin = lc.simulate(learner, features, NETWORKS["ring"], X, y, every=every)
+    assert 0 < whole.sent.sum() == thin.sent.sum() and whole.bits.sum() == thin.bits.sum()
+    spans = np.diff(thin.info["rounds"], prepend=0)
+    np.testing.assert_allclose((thin.saturated.T * spans).sum(), whole.saturated.sum(), rtol=1e-6)
+    first = lc.simulate(learner, features, NETWORKS["ring"], X[:10], y[:10], every=every)
+    rest = lc.simulate(learner, features, NETWORKS["ring"], X[10:], y[10:], every=every, state=first.state)
+    assert first.sent.sum() + rest.sent.sum() == whole.sent.sum()
+    assert rest.info["rounds"][-1] == 25 and np.array_equal(rest.predictions[-1], whole.predictions[-1])
+
+
 def test_every_so_many_rounds_are_kept_and_what_was_sent_in_between_is_counted(features, tmp_path):
     X, y = make_stream(25, 6)
     learner = make_learner("odkla", channel=CHANNELS["both"])
     whole = lc.simulate(learner, features, NETWORKS["ring"], X, y)
     blocks = [(X[a:b], y[a:b]) for a, b in ((0, 3), (3, 14), (14, 25))]  # which need not fit
     thin = lc.simulate(learner, features, NETWORKS["ring"], blocks, every=4)
-    assert np.array_equal(thin.predictions, whole.predictions[3::4])
-    assert np.array_equal(thin.energy, whole.energy[3::4])
-    assert np.array_equal(thin.sent, whole.sent[:24].reshape(6, 4, 6).sum(axis=1))
-    assert np.array_equal(thin.bits.sum(axis=0), whole.bits[:24].sum(axis=0))
-    assert thin.to_frame()["round"].unique().to_list() == [4, 8, 12, 16, 20, 24]
+    kept = [3, 7, 11, 15, 19, 23, 24]  # the last one, too
+    assert np.array_equal(thin.predictions, whole.predictions[kept])
+    assert np.array_equal(thin.energy, whole.energy[kept])
+    assert np.array_equal(thin.sent[:6], whole.sent[:24].reshape(6, 4, 6).sum(axis=1))
+    assert np.array_equal(thin.sent[6], whole.sent[24])
+    assert np.array_equal(thin.bits.sum(axis=0), whole.bits.sum(axis=0))
+    assert thin.to_frame()["round"].unique().to_list() == [k + 1 for k in kept]
     assert np.array_equal(thin.weights, whole.weights) and thin.state.round == 25
     assert np.array_equal(lc.Trace.load(thin.save(tmp_path / "thin.npz")).sent, thin.sent)
     with pytest.raises(ValueError, match="every must be 1 with WaveRLS"):

@@ -25,6 +25,7 @@ class Log:
     def __init__(self, every: int = 1, first: int = 0) -> None:
         self._every, self._round = every, first
         self._counted: dict[str, Array | None] = {}
+        self._since, self._last = 0, dict[str, Array]()  # rounds since one was kept, and what is kept of the last one
         self._size = 0
         self._chunks: list[dict[str, Array]] = []
         self._files: dict[str, IO[bytes]] = {}
@@ -35,6 +36,9 @@ class Log:
         """Add the rounds of one chunk; every chunk has the same columns."""
         if self._every > 1 and len(columns["labels"]):
             columns = self._thinned(columns)
+        self._keep(columns)
+
+    def _keep(self, columns: dict[str, Array]) -> None:
         n_rounds = len(columns["labels"])
         if n_rounds == 0:
             return
@@ -49,7 +53,7 @@ class Log:
             self._spill()
 
     def _thinned(self, columns: dict[str, Array]) -> dict[str, Array]:
-        """Every so many rounds the columns of that round, and what was sent since the last one that was kept."""
+        """Every so many rounds the columns of that round, and what was sent since one was kept before."""
         n_rounds, every = len(columns["labels"]), self._every
         kept = np.arange(every - 1 - self._round % every, n_rounds, every)
         thin = {name: column[kept] for name, column in columns.items() if name not in _COUNTED}
@@ -66,10 +70,27 @@ class Log:
                 thin[name] = np.zeros(shape, dtype=np.int64)
                 for place, row in zip(thin[name], rows, strict=True):
                     place[:] = 0 if row is None else row
-        thin["outside"] = thin["outside"] / np.float32(every)
+        spans = np.diff(kept, prepend=-1 - self._since)
+        thin["outside"] = thin["outside"] / spans[:, None].astype(np.float32)
         thin["info.rounds"] = self._round + 1 + kept
         self._round += n_rounds
+        self._since = n_rounds - 1 - int(kept[-1]) if len(kept) else self._since + n_rounds
+        if self._since:  # copies, so that nobody has to keep the chunk
+            self._last = {name: column[-1:].copy() for name, column in columns.items() if name not in _COUNTED}
         return thin
+
+    def _keep_last(self) -> None:
+        """The last round is kept, too, with what was sent since the one before: all is counted then."""
+        if not self._since:
+            return
+        last = dict(self._last)
+        for name, row in self._counted.items():
+            shape = last["labels"].shape[:2]
+            last[name] = np.zeros(shape, dtype=np.int64) if row is None else row[None].astype(np.int64)
+        last["outside"] = last["outside"] / np.float32(self._since)
+        last["info.rounds"] = np.array([self._round])
+        self._since, self._counted = 0, {}
+        self._keep(last)
 
     def _spill(self) -> None:
         for name in self._forms:
@@ -81,6 +102,7 @@ class Log:
 
     def columns(self, n_agents: int, dtype: str) -> dict[str, Array]:
         """Every column over all rounds; of a run without rounds, empty ones."""
+        self._keep_last()
         if self._rows == 0:
             return _no_columns(n_agents, dtype)
         if not self._files:
