@@ -1,5 +1,7 @@
 """WaveRLS in the simulator: bits, resuming, missing labels, losses, forgetting, and what its trace tells."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from breadth import EVERYTHING, each
@@ -203,3 +205,30 @@ def test_a_state_goes_on_in_the_other_engine(features):
         rest = run(lc.WaveRLS(), features, NETWORKS["random"], X[24:], y[24:], second, state=half.state)
         assert np.array_equal(rest.bits, whole.bits[24:])
         np.testing.assert_allclose(rest.predictions, whole.predictions[24:], rtol=1e-9, atol=1e-10)
+
+
+def test_a_state_with_fronts_of_another_form_is_refused(features):
+    network = lc.Network.ring(22)  # a deep tree: what fronts told is kept with its edges
+    X, y = make_stream(9, 22)
+    state = run(lc.WaveRLS(), features, network, X, y).state
+    assert state.learner["fronts"].shape[1] > 0
+    foreign = dataclasses.replace(state, learner={**state.learner, "fronts": np.zeros((22, 5))})
+    with pytest.raises(ValueError, match="state comes from another version: its fronts are"):
+        run(lc.WaveRLS(), features, network, X, y, state=foreign)
+
+
+def test_who_is_too_large_for_the_memory_is_told_before_it_is_taken(features, monkeypatch):
+    def tried(learner, network):
+        X, y = make_stream(2, network.n_agents)
+        return lc.simulate(learner, features, network, X, y)
+
+    monkeypatch.setattr("laconic.engine.room.available", lambda: 3e7)
+    star = lc.Network.from_edges(600, [(0, k) for k in range(1, 600)])
+    for learner, network, matrices in (
+        (lc.WaveRLS(), lc.Network.ring(600), 14),  # in a deep tree neighbours remember what they told each other
+        (lc.Personal(), lc.Network.ring(600), 19),
+        (lc.Experts(drift=True), lc.Network.ring(1100), 8),
+    ):
+        with pytest.raises(ValueError, match=rf"must be smaller for \w+, which keeps {matrices} x 22 x 22 numbers"):
+            tried(learner, network)
+    assert tried(lc.WaveRLS(), star).n_rounds == 2

@@ -227,11 +227,12 @@ def _make_engine(
     if threads is None:
         threads = 1 if network.n_agents < _SHARED else _cores()
     threads = min(_validate.integer("threads", threads, least=1, most=1024), network.n_agents)
-    kernel = learner.kernel()
-    n_matrices = len(kernel.experts.forgetting) if kernel and kernel.experts else int(learner.speech is Speech.OWN)
-    room.check(learner.name, network.n_agents, features.n_features, n_matrices)
     if learner.speech is Speech.OWN:
         return _waving(learner, features, network, engine, dtype, state, collective)
+    kernel = learner.kernel()
+    n_matrices = len(kernel.experts.forgetting) if kernel and kernel.experts else 0
+    # As many for the first state, for the rows of the engine, and for the state that is handed over.
+    room.check(learner.name, network.n_agents, features.n_features, 4 * n_matrices)
     from laconic.engine.reference import Reference
 
     if engine == "compiled" or (engine == "auto" and compiles(learner)):

@@ -13,6 +13,7 @@ import numpy as np
 
 from laconic._validate import Array
 from laconic._worded import ArgumentError
+from laconic.engine import room
 from laconic.engine.blas import one_thread
 from laconic.engine.chunk import Chunk
 from laconic.engine.endings import DIVERGENCE
@@ -21,6 +22,7 @@ from laconic.learners import Learner
 from laconic.network import Network
 from laconic.trace import State
 from laconic.waves import Message, Node, make_node, places, records, saving
+from laconic.waves.rule import DEEP
 
 
 class Waving:
@@ -40,6 +42,7 @@ class Waving:
         self.learner, self.features, self.network = learner, features, network
         self.dtype, self._collective = np.dtype(dtype), collective
         self.places = places(network)
+        room.check(learner.name, network.n_agents, features.n_features, self._matrices())
         self.nodes = self.make_nodes()
         self._mail: list[tuple[int, Message]] = []
         self.round = 0
@@ -47,6 +50,14 @@ class Waving:
             self.round, self._mail = state.round, saving.restore_tree(self.nodes, self._checked(state))
         self.energy_before = float((self._weights() ** 2).sum())
         self._largest = float(np.sqrt(self.energy_before))
+
+    def _matrices(self) -> int:
+        """How many an agent takes at most, as was measured: in a run, and in the state that it leaves.
+
+        P, A, those of links, and packed copies; in a deep tree four fronts an edge; and those of arms.
+        """
+        rule = self.learner.rule()
+        return 7 + 7 * (self.places[0].height >= DEEP) + 5 * (rule.arms is not None)
 
     def make_nodes(self) -> list[Node]:
         """A node for each place; each of them knows only what it has heard."""
@@ -64,6 +75,9 @@ class Waving:
             if np.shape(state.learner[name]) != fresh[name].shape:
                 shape = np.shape(state.learner[name])
                 raise ArgumentError("state", f"comes from another network or feature map: its {name} are {shape}.")
+        each = saving.front_size(self.features.n_features, self.learner.rule().outputs)
+        if (shape := np.shape(state.learner["fronts"])[1:]) not in ((0,), (4 * each,)):
+            raise ArgumentError("state", f"comes from another version: its fronts are {shape}.")
         return state.learner
 
     def __reduce__(self) -> Any:

@@ -47,6 +47,12 @@ def unpacked(triangle: Array) -> Array:
 
 def node_parts(node: Node) -> dict[str, Array]:
     """All that a node knows, as arrays."""
+    fronts = _fronts_of(node)
+    return {**_parts(node), "fronts": np.concatenate(fronts) if fronts else np.zeros(0)}
+
+
+def _parts(node: Node) -> dict[str, Array]:
+    """The same without what came and went over its edges in fronts."""
     own, common, nothing = node.own.parts(), node.common.parts(), np.zeros(0)
     link, told = node.link, node.told
     size, outputs = node.n_features, node.rule.outputs
@@ -64,7 +70,6 @@ def node_parts(node: Node) -> dict[str, Array]:
         "link_number": np.array(0 if link is None else link.number),
         "told": np.full(outputs * (size + 4), np.nan) if told is None else joined(told),
         "probe": nothing if node.probe is None else joined(node.probe),
-        "fronts": nothing if not (fronts := _fronts_of(node)) else np.concatenate(fronts),
         "pending": _letter(node),
     }
 
@@ -81,6 +86,7 @@ def restore_node(node: Node, parts: Mapping[str, Array], common: Common | None =
     node.trust, node.asked = number_of(parts["trust"]), float(parts["asked"])
     node.link, node.told = link_of(parts), told_of(parts, rule)
     probe = parts["probe"]
+    node.fronts.clear()
     _restore_fronts(node, parts["fronts"])
     if len(probe) and not np.isnan(probe).any():
         node.own.watch(node.common.theta, Probe(*split(probe, rule, 3)))
@@ -125,7 +131,7 @@ def tree_rows(nodes: Sequence[Node], mail: Sequence[tuple[int, Message]]) -> dic
     """All nodes of a tree, and what is on its way, a row an agent; rows of different lengths are filled up."""
     rows: dict[str, Array] = {}
     for i, node in enumerate(nodes):  # one after the other: all their parts would take as much room as the rows
-        for name, part in node_parts(node).items():
+        for name, part in {**_parts(node), "fronts": _fronts_beside(node, nodes)}.items():
             rows[name] = _with_row(rows.get(name), i, len(nodes), part)
     letters: list[list[Message]] = [[] for _ in nodes]
     for sender, message in mail:
@@ -161,7 +167,7 @@ def restore_tree(nodes: Sequence[Node], rows: Mapping[str, Array]) -> list[tuple
     all_parts = [_row(rows, i) for i in range(len(nodes))]
     mail = []
     for i, node in enumerate(nodes):
-        restore_node(node, all_parts[i], shared)
+        restore_node(node, {**all_parts[i], "fronts": np.zeros(0)}, shared)
         shared = node.common if together else None
         at = 0
         for size, way in rows["mail_sizes"][i].tolist():
@@ -169,7 +175,12 @@ def restore_tree(nodes: Sequence[Node], rows: Mapping[str, Array]) -> list[tuple
                 data = rows["mail"][i, at : at + size].astype(np.uint8).tobytes()
                 mail.append((i, Message(_there(way, node), data, 0, 0, 0, 0)))
                 at += size
-    for node in nodes:
+    for i, node in enumerate(nodes):
+        both = all_parts[i]["fronts"]
+        if len(both) and node.place.parent is not None:
+            own, others = both.reshape(2, -1)
+            _restore_fronts(node, own)
+            _restore_fronts(nodes[node.place.parent], others)
         for child in node.place.children:
             link, told = link_of(all_parts[child]), told_of(all_parts[child], node.rule)
             if link is not None:
@@ -213,18 +224,35 @@ def front_size(n_features: int, outputs: int) -> int:
     return 3 + len(_triangle(n_features)) + outputs * (n_features + 1)
 
 
-def _fronts_of(node: Node) -> list[Array]:
-    """Of each front the neighbour, whether it was told or heard, and what it said."""
+def _fronts_of(node: Node, only: int | None = None) -> list[Array]:
+    """Of each front the neighbour, which may be a given one ``only``; whether it was told or heard; what it said."""
     known = [(0.0, node.fronts.heard), (1.0, node.fronts.told)]
     return [
         np.concatenate([[other, told, front.n], packed(front.information), joined((front.model, front.square))])
         for told, fronts in known
         for other, front in fronts.items()
+        if only is None or other == only
     ]
 
 
+def _fronts_beside(node: Node, nodes: Sequence[Node]) -> Array:
+    """What went over the edge to the parent, as its lower end has it, then as the upper one: two fronts at most each.
+
+    Kept with the edge: agents have one to their parent, but up to hundreds of children.
+    """
+    parent = node.place.parent
+    if parent is None:
+        return np.zeros(0)
+    size = 2 * front_size(node.n_features, node.rule.outputs)
+    both = np.full((2, size), np.nan)
+    for row, fronts in zip(both, (_fronts_of(node, parent), _fronts_of(nodes[parent], node.place.agent)), strict=True):
+        if fronts:
+            flat = np.concatenate(fronts)
+            row[: len(flat)] = flat
+    return both.ravel() if not np.isnan(both).all() else np.zeros(0)
+
+
 def _restore_fronts(node: Node, flat: Array) -> None:
-    node.fronts.clear()
     end = 3 + len(_triangle(node.n_features))
     for row in flat[~np.isnan(flat)].reshape(-1, front_size(node.n_features, node.rule.outputs)):
         fronts = node.fronts.told if row[1] else node.fronts.heard
