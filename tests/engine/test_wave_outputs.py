@@ -109,5 +109,6 @@ def test_what_is_refused(features):
         lc.simulate(lc.WaveRLS(outputs=2), features, GRAPH, X, y)
     with pytest.raises(ValueError, match="outputs must be 1 for the logistic loss"):
         lc.WaveRLS(outputs=2, loss="logistic")
-    with pytest.raises(ValueError, match="outputs must be at least 1"):
-        lc.WaveRLS(outputs=0)
+    for outputs in (0, 10**9):
+        with pytest.raises(ValueError, match="outputs must be from 1 to 65536"):
+            lc.WaveRLS(outputs=outputs)

@@ -117,8 +117,9 @@ def simulate(
 
         found: Trace = together(learner, features, network, X, y, dtype, state, collective, bar_of)
         return found
+    _check(learner, features, network)
+    samples = Samples(learner, features, network, X, y)  # first, since what is wrong with these costs no memory
     runner = make_engine(learner, features, network, engine, dtype, state, collective, threads)
-    samples = Samples(learner, features, network, X, y)
     every = _validate.integer("every", every, least=1, most=2**31)
     if every > 1 and learner.speech is Speech.OWN:
         raise ValueError(f"every must be 1 with {learner.name}, whose waves are told by what was sent in each round.")

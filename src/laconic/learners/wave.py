@@ -109,7 +109,7 @@ class WaveRLS(Learner):
         self.forgetting = _validate.number("forgetting", forgetting, above=0)
         if self.forgetting > 1:
             raise ArgumentError("forgetting", f"must be at most 1, got {_validate.shown(forgetting)}.")
-        self.outputs = _validate.integer("outputs", outputs, least=1)
+        self.outputs = _validate.integer("outputs", outputs, least=1, most=2**16)
         if self.outputs > 1 and self.loss.name != "squared":
             raise ArgumentError("outputs", f"must be 1 for the {self.loss.name} loss, got {self.outputs}.")
 
