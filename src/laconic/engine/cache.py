@@ -58,6 +58,7 @@ SOURCES = (
     "summing",
     "vectors",
     "voting",
+    "wave_coding",
     "wave_describing",
     "wave_inverting",
     "wave_kernels",

@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from laconic._validate import Array
-from laconic.engine import wave_describing, wave_inverting, wave_kernels, wave_stepping
+from laconic.engine import wave_coding, wave_describing, wave_inverting, wave_kernels, wave_stepping
 from laconic.engine.compiled import aligned
 from laconic.waves.arithmetic import Arithmetic, Stepped
 from laconic.waves.message import (
@@ -147,7 +147,7 @@ class CompiledArithmetic(Arithmetic):
         rows[n_terms:, 1], rows[n_terms:, 2:] = said.step, said.codes
         rows[n_terms, 0] = -1 if said.lift is None else said.lift
         first, room = header(said), self._bytes_for(rows)
-        end = wave_kernels.write_body(rows, n_terms, room, 0)
+        end = wave_coding.write_body(rows, n_terms, room, 0)
         data, bits = first + room[: (end + 7) >> 3].tobytes(), 8 * len(first) + end
         return (data if said.thin is not None else Letter(data, said, bits)), bits
 
@@ -167,7 +167,7 @@ class CompiledArithmetic(Arithmetic):
         # Every term takes 14 bits and one for each feature at least.
         most = min(MOST_TERMS, len(bits) // (14 + n_features))
         rows = np.empty((most + outputs, n_features + 2), dtype=np.int64)
-        n_terms, end = wave_kernels.read_body(bits, down and said.flag, most, rows)
+        n_terms, end = wave_coding.read_body(bits, down and said.flag, most, rows)
         if n_terms < 0:
             raise ValueError(
                 "the message ends too early, holds a number beyond all bounds, or is followed by something else"

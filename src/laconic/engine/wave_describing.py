@@ -4,7 +4,7 @@ Only the sender computes this, so its sums may run in any order; they are exact 
 other decomposition, but for a tie that is hit once in thousands of runs.
 
 Matrices are padded to whole vectors, and of those that are symmetric only tiles on and below the diagonal are made.
-A row of what is said is (sign, step, codes) for a term, (-1, step, codes) for a vector, as ``wave_kernels`` writes it.
+A row of what is said is (sign, step, codes) for a term, (-1, step, codes) for a vector, as ``wave_coding`` writes it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import numpy as np
 from laconic.engine.cache import entry
 from laconic.engine.rows import dot_row
 from laconic.engine.vectors import from_bits, jit, lean, load, splat, store, sum_of, to_bits, turned, vector_fma
-from laconic.engine.wave_kernels import on_grid, write_body
+from laconic.engine.wave_coding import write_body
+from laconic.engine.wave_kernels import on_grid
 from laconic.engine.wave_pairs import LANES, find_pairs, reflect_columns, solve_tridiagonal
 from laconic.engine.wave_spectrum import TURNS, count_below, diagonalise, reduce_matrix, reflect, turn_back, turn_on
 from laconic.waves.codes import LARGEST, WIDEST
