@@ -67,6 +67,7 @@ SOURCES = (
     "wave_spectrum",
     "wave_stepping",
     "wave_sums",
+    "wave_turning",
     "../channel/entropy",  # whose tables are part of the machine code
     "../waves/codes",  # and whose constants
 )

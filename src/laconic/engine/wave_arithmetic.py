@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, final
+from weakref import ReferenceType, ref
 
 import numpy as np
 
 from laconic._validate import Array
-from laconic.engine import wave_coding, wave_describing, wave_inverting, wave_kernels, wave_stepping
+from laconic.engine import wave_coding, wave_describing, wave_inverting, wave_kernels, wave_stepping, wave_turning
 from laconic.engine.compiled import aligned
 from laconic.waves.arithmetic import Arithmetic, Stepped
 from laconic.waves.message import (
@@ -18,12 +19,15 @@ from laconic.waves.message import (
     from_header,
     header,
     header_bytes,
+    headless,
+    heads,
     on_grid,
     with_vectors,
 )
 from laconic.waves.rule import Fineness, Numbers
 
 _LONGEST_CODE = 13  # bytes
+_REMEMBERED = 64  # reflections: those of a wave's senders, until their parents have heard them
 _KEPT = 2  # factors whose inverses are kept: that of the wave under way, and one that fronts ask for
 
 
@@ -89,6 +93,7 @@ class CompiledArithmetic(Arithmetic):
         self._bytes = np.empty(0, dtype=np.uint8)
         self._understood: tuple[Array | None, Array | None, Said | None, tuple[Array, Array]]
         self._understood = None, None, None, (self._bytes, self._bytes)
+        self._turnings: dict[int, tuple[ReferenceType[Array], ReferenceType[Array], Array]] = {}
 
     def factor(self, information: Array, n: float, thick: float) -> tuple[Array, bool]:
         """chol(n C + thick I, thick), and whether a pivot was raised."""
@@ -103,31 +108,44 @@ class CompiledArithmetic(Arithmetic):
         left[:n, :n] = matrix.T
         return lower, bool(wave_kernels.cholesky(left, least, lower))
 
-    def spread(self, lower: Array, step: int, codes: Array) -> Array:
-        """L (k s)."""
-        made = np.empty(len(lower))
-        wave_kernels.product(self._factor(lower).columns, on_grid(step), codes, made)
+    def turning(self, information: Array, lower: Array) -> Array:
+        """The reflections of a message up that builds on U, whitened by L."""
+        known = self._turnings.get(id(information))
+        if known is None or known[0]() is not information or known[1]() is not lower:
+            while len(self._turnings) >= _REMEMBERED:
+                del self._turnings[next(iter(self._turnings))]
+            made = np.empty((heads(len(lower), 0)[0], len(lower)))
+            made = made[: wave_turning.reflections(information, lower, made)]
+            known = self._turnings[id(information)] = ref(information), ref(lower), made
+        return known[2]
+
+    def spread(self, lower: Array, step: int, codes: Array, turning: Array | None = None) -> Array:
+        """L x, x = k s or what that is turned back."""
+        made, plain = np.empty(len(lower)), np.empty((0, len(lower)))
+        columns = self._factor(lower).columns
+        wave_kernels.product(columns, plain if turning is None else turning, plain, on_grid(step), codes, made)
         return made
 
-    def raised(self, base: Array, lower: Array, terms: Sequence[Term], n: float) -> Array:
+    def raised(self, base: Array, lower: Array, terms: Sequence[Term], n: float, turning: Array | None = None) -> Array:
         """B + (1/n) sum sign (L k s)(L k s)'."""
         if not terms or not n > 0:
             return base
         made = np.empty_like(base)
-        wave_kernels.add_terms(base, self._factor(lower).columns, rows_of(terms, len(base)), n, made)
+        turning = np.empty((0, len(base))) if turning is None else turning
+        wave_kernels.add_terms(base, self._factor(lower).columns, turning, rows_of(terms, len(base)), n, made)
         return made
 
     def understood(self, base: Array, lower: Array, said: Said) -> tuple[Array, Array]:
-        """``raised`` by the terms of a message, and ``spread_each`` of its vectors."""
+        """B ``raised`` by the terms of a message up, and ``spread`` of its vector, or of that of each output."""
         of, by, before, made = self._understood
         # A child and its parent make the same, one right after the other; in a simulator, of the same arrays.
         if of is base and by is lower and before is not None and _same(before, said):
             return made
         if said.codes.ndim == 1:
-            rows = rows_of(said.terms if said.n > 0 else (), len(base))
-            made = np.empty_like(base) if len(rows) else base, np.empty(len(base))
-            columns = self._factor(lower).columns
-            wave_kernels.understand(base, columns, rows, said.n, said.step, said.codes, *made)
+            rows = rows_of(said.terms, len(base))
+            made = np.empty_like(base) if len(rows) and said.n > 0 else base, np.empty(len(base))
+            columns, turning = self._factor(lower).columns, self.turning(base, lower)
+            wave_kernels.understand(base, columns, turning, rows, said.n, said.step, said.codes, *made)
         else:
             made = super().understood(base, lower, said)
         self._understood = base, lower, said, made
@@ -147,7 +165,7 @@ class CompiledArithmetic(Arithmetic):
         rows[n_terms:, 1], rows[n_terms:, 2:] = said.step, said.codes
         rows[n_terms, 0] = -1 if said.lift is None else said.lift
         first, room = header(said), self._bytes_for(rows)
-        end = wave_coding.write_body(rows, n_terms, room, 0)
+        end = wave_coding.write_body(rows, n_terms, headless(said.wave, said.thin is not None), room, 0)
         data, bits = first + room[: (end + 7) >> 3].tobytes(), 8 * len(first) + end
         return (data if said.thin is not None else Letter(data, said, bits)), bits
 
@@ -167,7 +185,7 @@ class CompiledArithmetic(Arithmetic):
         # Every term takes 14 bits and one for each feature at least.
         most = min(MOST_TERMS, len(bits) // (14 + n_features))
         rows = np.empty((most + outputs, n_features + 2), dtype=np.int64)
-        n_terms, end = wave_coding.read_body(bits, down and said.flag, most, rows)
+        n_terms, end = wave_coding.read_body(bits, headless(said.wave, down), down and said.flag, most, rows)
         if n_terms < 0:
             raise ValueError(
                 "the message ends too early, holds a number beyond all bounds, or is followed by something else"
@@ -203,14 +221,12 @@ class CompiledArithmetic(Arithmetic):
         tolerance: float,
         fineness: Fineness,
         most: int,
-        moments: Array,
-        sizes: Numbers,
-    ) -> tuple[Sequence[Term], int | Array, Array]:
-        """Terms of L^-1 (S - n B) L'^-1, and step and codes of L^-1 r, or of that of each output."""
+        turning: Array | None = None,
+    ) -> Sequence[Term]:
+        """Terms of L^-1 (S - n B) L'^-1, which may be turned."""
         factor, n_features = self._factor(lower), len(lower)
-        vectors = moments.reshape(-1, n_features)
-        rows = np.empty((min(most, n_features) + len(vectors), n_features + 2), dtype=np.int64)
-        found = wave_describing.say(
+        rows = np.empty((min(most, n_features), n_features + 2), dtype=np.int64)
+        found = wave_describing.tell(
             factor.inverse,
             factor.turned,
             information.copy(),  # which is used up
@@ -220,12 +236,11 @@ class CompiledArithmetic(Arithmetic):
             fineness.nu,  # a pair would be looked up by its types in Python
             fineness.up_to,
             most,
-            vectors,
-            np.array(sizes, dtype=np.float64, ndmin=1),
+            np.empty((0, n_features)) if turning is None else turning,
             self._room_of(n_features),
             rows,
         )
-        return Rows(rows[:found]), *_vectors_of(rows, found, moments)
+        return Rows(rows[:found])
 
     def letter(
         self,
@@ -259,6 +274,7 @@ class CompiledArithmetic(Arithmetic):
             most,
             vectors,
             each,
+            self.turning(base, lower),
             self._room_of(n_features),
             rows,
             wave << 1 | flag,

@@ -6,6 +6,7 @@ import numpy as np
 
 from laconic.engine.cache import entry
 from laconic.engine.vectors import ladder, lean
+from laconic.engine.wave_turning import head_of
 from laconic.waves.codes import LONGEST, ORDERS, STEEP
 
 
@@ -63,6 +64,14 @@ def put(value, width, data, at, kept, held):
 
 
 @lean
+def write_parts(codes, head, data, at, kept, held):
+    """``write_vector`` of a head, if there is one, and of the rest."""
+    if head > 0:
+        at, kept, held = write_vector(codes[:head], data, at, kept, held)
+    return write_vector(codes[head:], data, at, kept, held)
+
+
+@lean
 def write_vector(codes, data, at, kept, held):
     """Order and codes of a vector of integers as bits: see ``put``."""
     order = cheapest_order(codes)
@@ -78,6 +87,14 @@ def write_vector(codes, data, at, kept, held):
             at, kept, held = put(high - STEEP + 1, digits, data, at, kept, held)
             at, kept, held = put(low, order, data, at, kept, held)
     return at, kept, held
+
+
+@lean
+def read_parts(bits, at, head, codes):
+    """Read what ``write_parts`` wrote: see ``read_vector``."""
+    if head > 0:
+        at = read_vector(bits, at, codes[:head])
+    return read_vector(bits, at, codes[head:]) if at >= 0 else at
 
 
 @entry
@@ -110,33 +127,37 @@ def read_vector(bits, at, codes):
 
 
 @entry
-def write_body(rows, n_terms, data, at):
+def write_body(rows, n_terms, plain, data, at):
     """A row a term, (sign, step, codes), then (lift or -1, step, codes) a vector, from byte ``at`` on.
+
+    With heads, unless the message is ``plain``.
 
     Returns how many bits there are, those before them counted.
     """
     kept = held = 0
+    head = 0 if plain else head_of(rows.shape[1] - 2)
     for k in range(n_terms):
         first = (2 | (1 if rows[k, 0] > 0 else 0)) << 8 | rows[k, 1]
         at, kept, held = put(first, 10, data, at, kept, held)
-        at, kept, held = write_vector(rows[k, 2:], data, at, kept, held)
+        at, kept, held = write_parts(rows[k, 2:], head, data, at, kept, held)
     at, kept, held = put(0, 1, data, at, kept, held)
     if rows[n_terms, 0] >= 0:
         at, kept, held = put(rows[n_terms, 0], 8, data, at, kept, held)
     for k in range(n_terms, rows.shape[0]):
         at, kept, held = put(rows[k, 1], 8, data, at, kept, held)
-        at, kept, held = write_vector(rows[k, 2:], data, at, kept, held)
+        at, kept, held = write_parts(rows[k, 2:], head + min(n_terms, (head + 1) // 2), data, at, kept, held)
     data[at] = kept << 8 - held
     return 8 * at + held
 
 
 @entry
-def read_body(bits, lifted, most, rows):
+def read_body(bits, plain, lifted, most, rows):
     """Read what ``write_body`` wrote, of ``most`` terms at the most: how many there are, and where the bits end.
 
     -1 terms if it is nothing of the kind. The vectors are as many as ``rows`` has beyond the terms.
     """
     at = n_terms = 0
+    head = 0 if plain else head_of(rows.shape[1] - 2)
     while True:
         if at >= len(bits):
             return -1, 0
@@ -148,7 +169,7 @@ def read_body(bits, lifted, most, rows):
             return -1, 0
         rows[n_terms, 0] = 1 if bits[at] else -1
         rows[n_terms, 1] = read_byte(bits, at + 1)
-        at = read_vector(bits, at + 9, rows[n_terms, 2:])
+        at = read_parts(bits, at + 9, head, rows[n_terms, 2:])
         if at < 0:
             return -1, 0
         n_terms += 1
@@ -161,7 +182,7 @@ def read_body(bits, lifted, most, rows):
         if at + 8 > len(bits):
             return -1, 0
         rows[k, 1] = read_byte(bits, at)
-        at = read_vector(bits, at + 8, rows[k, 2:])
+        at = read_parts(bits, at + 8, head + min(n_terms, (head + 1) // 2), rows[k, 2:])
         if at < 0:
             return -1, 0
     if len(bits) - at > 7:

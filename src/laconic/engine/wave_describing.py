@@ -20,6 +20,7 @@ from laconic.engine.wave_coding import write_body
 from laconic.engine.wave_kernels import on_grid
 from laconic.engine.wave_pairs import LANES, find_pairs, reflect_columns, solve_tridiagonal
 from laconic.engine.wave_spectrum import TURNS, count_below, diagonalise, reduce_matrix, reflect, turn_back, turn_on
+from laconic.engine.wave_turning import more_of, turn_columns, turn_row
 from laconic.waves.codes import LARGEST, WIDEST
 
 _TILE = 4  # doubles of a vector
@@ -41,39 +42,50 @@ def add_share(total, n, information):
 
 
 @entry
-def say(inverse, turned, information, n, base, tolerance, nu, up_to, most, moments, sizes, room, rows):
-    """Terms of K (S - n B) K' beyond the tolerance, then K r of each output in steps near its size, into ``rows``.
+def tell(inverse, turned, information, n, base, tolerance, nu, up_to, most, turning, room, rows):
+    """Terms of K (S - n B) K' beyond the tolerance, turned, into ``rows``.
 
-    Returns how many terms there are. ``room`` is that of two matrices; S is used up.
+    Returns how many there are. ``room`` is that of two matrices; S is used up.
     """
     n_features, size = information.shape[0], inverse.shape[1]
     matrix, half = information if n_features == size else room[0], room[1]
     subtract_share(information, n, base, matrix)
     whiten(inverse, turned, matrix, half)
-    found = 0
-    if n > 0.0:
-        found = describe(matrix, n_features, 0.0, tolerance, (nu, up_to), most, False, rows)
+    if not n > 0.0:
+        return 0
+    return describe(matrix, n_features, 0.0, tolerance, (nu, up_to), most, False, turning, rows)
+
+
+@jit
+def add_vectors(inverse, moments, sizes, turning, rows, found):
+    """K r of each output, turned, in steps near its size, into ``rows`` behind the terms that were ``found``."""
+    n_features, size = moments.shape[1], inverse.shape[1]
+    more, row, whitened = more_of(turning, rows, found), np.zeros((1, size)), np.empty((1, n_features))
     for k in range(moments.shape[0]):
-        row = np.zeros((1, size))
         row[0, :n_features] = moments[k]
+        for i in range(n_features):
+            whitened[0, i] = dot_row(inverse, i * size, row, 0, size)
+        turn_row(turning, 0, turning.shape[0], 1, whitened)
+        turn_row(more, 0, more.shape[0], 1, whitened)
         step = grid(sizes[k])
         width = on_grid(step)
         rows[found + k, 0], rows[found + k, 1] = -1, step
         for i in range(n_features):
-            rows[found + k, 2 + i] = rounded(dot_row(inverse, i * size, row, 0, size) / width)
-    return found
+            rows[found + k, 2 + i] = rounded(whitened[0, i] / width)
 
 
 @entry
 def letter(
-    inverse, turned, information, n, base, tolerance, nu, up_to, most, moments, numbers, room, rows, first, data
+    inverse, turned, information, n, base, tolerance, nu, up_to, most, moments, numbers, turning, room, rows, first,
+    data
 ):  # fmt: skip
-    """``say``, then all of the message up as bytes of ``data``: how many terms there are, and how many bits.
+    """``tell`` and vectors, then all of the message up as bytes: how many terms there are, and how many bits.
 
     ``numbers`` are q, v, pull, doubt, of which what travels is left, and sizes of steps, each of all outputs; ``first``
     are the 16 bits that the message begins with.
     """
-    found = say(inverse, turned, information, n, base, tolerance, nu, up_to, most, moments, numbers[4], room, rows)
+    found = tell(inverse, turned, information, n, base, tolerance, nu, up_to, most, turning, room, rows)
+    add_vectors(inverse, moments, numbers[4], turning, rows, found)
     share = np.int64(to_bits(np.float32(n if n < WIDEST else WIDEST)))
     at = put_half(first, data, 0)
     at = put_half(share & 0xFFFF, data, put_half(share >> 16, data, at))
@@ -82,7 +94,7 @@ def letter(
             half = brief(numbers[which, k])
             at = put_half(half, data, at)
             numbers[which, k] = from_bits(np.uint32(half << 16))
-    return found, write_body(rows[: found + moments.shape[0]], found, data, at)
+    return found, write_body(rows[: found + moments.shape[0]], found, False, data, at)
 
 
 @lean
@@ -193,7 +205,10 @@ def settle_all(matrix, lengths, diagonal, beside, tolerance, fineness, most, row
     n_features, outputs = len(diagonal), turned_rows.shape[0]
     turns, places = np.empty((TURNS * n_features * n_features, 2)), np.empty(TURNS * n_features**2, dtype=np.int64)
     n_turns = diagonalise(diagonal, beside, n_features, turns, places)
-    found = terms_of(matrix, lengths, diagonal, turns, places, n_turns, 1.0, tolerance, fineness, most, True, rows)
+    found = terms_of(
+        matrix, lengths, diagonal, turns, places, n_turns, 1.0, tolerance, fineness, most, True,
+        np.empty((0, n_features)), rows,
+    )  # fmt: skip
     columns = np.zeros((n_features, (outputs + _TILE - 1) // _TILE * _TILE))
     for k in range(outputs):
         columns[:, k] = turned_rows[k, :n_features]
@@ -291,22 +306,22 @@ def multiply(one, other, i, end, triangular, product):
 
 
 @jit
-def describe(matrix, n_features, origin, tolerance, fineness, most, positive, rows):
-    """Terms of ``matrix``, which is used up, beyond the tolerance from ``origin`` I; returns how many there are."""
+def describe(matrix, n_features, origin, tolerance, fineness, most, positive, turning, rows):
+    """Terms of ``matrix``, which is used up, beyond the tolerance from ``origin`` I, turned; returns how many."""
     diagonal, beside, lengths = np.empty(n_features), np.empty(n_features), np.empty(n_features)
     reduce_matrix(matrix, n_features, diagonal, beside, lengths, np.empty((3, matrix.shape[1])))
-    found = few_terms(matrix, lengths, diagonal, beside, origin, tolerance, fineness, most, positive, rows)
+    found = few_terms(matrix, lengths, diagonal, beside, origin, tolerance, fineness, most, positive, turning, rows)
     if found >= 0:
         return found
     turns, places = np.empty((TURNS * n_features * n_features, 2)), np.empty(TURNS * n_features**2, dtype=np.int64)
     n_turns = diagonalise(diagonal, beside, n_features, turns, places)
     return terms_of(
-        matrix, lengths, diagonal, turns, places, n_turns, origin, tolerance, fineness, most, positive, rows
+        matrix, lengths, diagonal, turns, places, n_turns, origin, tolerance, fineness, most, positive, turning, rows
     )
 
 
 @jit
-def few_terms(matrix, lengths, diagonal, beside, origin, tolerance, fineness, most, positive, rows):
+def few_terms(matrix, lengths, diagonal, beside, origin, tolerance, fineness, most, positive, turning, rows):
     """Terms by a search for the eigenvalues that count, if there are at most ``most`` and they are told apart; else -1.
 
     What the matrix was reduced to is left as it is.
@@ -331,11 +346,14 @@ def few_terms(matrix, lengths, diagonal, beside, origin, tolerance, fineness, mo
         sizes[k] = values[0, order[k]] - origin
         last, first = (last + 1, first) if up else (last, first + 1)
     reflect_columns(matrix, lengths, n_features, 0, columns)
+    turn_columns(turning, columns)
     return coded_terms(sizes, order, columns, tolerance, fineness, rows)
 
 
 @jit
-def terms_of(matrix, lengths, values, turns, places, n_turns, origin, tolerance, fineness, most, positive, rows):
+def terms_of(
+    matrix, lengths, values, turns, places, n_turns, origin, tolerance, fineness, most, positive, turning, rows
+):
     """A row for each eigenvalue beyond the tolerance from ``origin``, the farthest first; returns how many."""
     n_features = len(values)
     chosen, taken = np.empty(min(most, n_features), dtype=np.int64), np.zeros(n_features, dtype=np.bool_)
@@ -360,6 +378,7 @@ def terms_of(matrix, lengths, values, turns, places, n_turns, origin, tolerance,
     for k in range(count):
         order[k], sizes[k] = k, values[chosen[k]] - origin
     reflect_columns(matrix, lengths, n_features, 0, columns)
+    turn_columns(turning, columns)
     return coded_terms(sizes, order, columns, tolerance, fineness, rows)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from laconic.engine.cache import entry
 from laconic.engine.vectors import jit, lean, load, splat, store, turned, vector_fma
+from laconic.engine.wave_turning import more_of, turn_lanes, turn_row
 from laconic.waves.codes import FOURTHS
 
 _TILE = 4  # doubles of a vector
@@ -180,15 +181,15 @@ def factor(information, n, thick, left, lower):
 
 
 @entry
-def add_terms(base, columns, rows, n, made):
-    """B + (1/n) sum sign (L k s)(L k s)' into ``made``; a row (sign, step, codes) a term.
+def add_terms(base, columns, turning, rows, n, made):
+    """B + (1/n) sum sign (L k s)(L k s)' into ``made``; a row (sign, step, codes) a term, turned back.
 
     The columns of L are rows of ``columns``, padded to whole vectors.
     Four rows by four columns at a time; each entry is still summed up from the first term to the last.
     """
     size, n_terms, zero, share = base.shape[0], rows.shape[0], splat(0.0), splat(n)
     wide, full = (size + _TILE - 1) // _TILE * _TILE, size // _TILE * _TILE
-    spread, tile = spread_terms(columns, rows, size, wide), np.empty((_TILE, _TILE))
+    spread, tile = spread_terms(columns, turning, rows, size, wide), np.empty((_TILE, _TILE))
     for i in range(0, wide, _TILE):
         for k in range(0, i + 1, _TILE):
             a0 = a1 = a2 = a3 = zero
@@ -228,24 +229,26 @@ def add_tile(base, at, size, a0, a1, a2, a3, made):
 
 
 @jit
-def spread_terms(columns, rows, size, wide):
+def spread_terms(columns, turning, rows, size, wide):
     """L k s of each term, a row each; four terms at a time, those that are missing 0."""
     n_terms = rows.shape[0]
     spread = np.zeros(((n_terms + 3) // 4 * 4, wide))
-    scaled = np.zeros((4, size))
+    scaled = np.zeros((size, 4))
     for first in range(0, n_terms, 4):
         for term in range(first, min(first + 4, n_terms)):
             step = on_grid(rows[term, 1])
             for j in range(size):
-                scaled[term - first, j] = rows[term, 2 + j] * step
+                scaled[j, term - first] = rows[term, 2 + j] * step
+        for k in range(turning.shape[0] - 1, -1, -1):
+            turn_lanes(turning, k, scaled, 0)
         for i in range(0, wide, _TILE):  # above its diagonal L is 0
             x = load(columns, i)
-            a0, a1 = x * splat(scaled[0, 0]), x * splat(scaled[1, 0])
-            a2, a3 = x * splat(scaled[2, 0]), x * splat(scaled[3, 0])
+            a0, a1 = x * splat(scaled[0, 0]), x * splat(scaled[0, 1])
+            a2, a3 = x * splat(scaled[0, 2]), x * splat(scaled[0, 3])
             for j in range(1, min(i + _TILE, size)):
                 x = load(columns, j * wide + i)
-                a0, a1 = a0 + x * splat(scaled[0, j]), a1 + x * splat(scaled[1, j])
-                a2, a3 = a2 + x * splat(scaled[2, j]), a3 + x * splat(scaled[3, j])
+                a0, a1 = a0 + x * splat(scaled[j, 0]), a1 + x * splat(scaled[j, 1])
+                a2, a3 = a2 + x * splat(scaled[j, 2]), a3 + x * splat(scaled[j, 3])
             at = first * wide + i
             store(spread, at, a0)
             store(spread, at + wide, a1)
@@ -261,24 +264,27 @@ def on_grid(step):
 
 
 @entry
-def product(columns, step, codes, spread):
-    """L (k s), the columns of L as rows: each entry l_i0 x_0 + l_i1 x_1 + ... over all of them, from left to right."""
+def product(columns, turning, more, step, codes, spread):
+    """L x, x = k s turned back, the columns of L as rows: each entry l_i0 x_0 + l_i1 x_1 + ..., from left to right."""
     size = len(codes)
-    scaled = codes[0] * step
+    scaled = np.empty((1, size))
+    for j in range(size):
+        scaled[0, j] = codes[j] * step
+    turn_row(more, more.shape[0] - 1, -1, -1, scaled)
+    turn_row(turning, turning.shape[0] - 1, -1, -1, scaled)
     for i in range(size):
-        spread[i] = columns[0, i] * scaled
+        spread[i] = columns[0, i] * scaled[0, 0]
     for j in range(1, size):
-        scaled = codes[j] * step
         for i in range(size):
-            spread[i] += columns[j, i] * scaled
+            spread[i] += columns[j, i] * scaled[0, j]
 
 
 @entry
-def understand(base, columns, rows, n, step, codes, made, spread):
-    """``add_terms`` of a message, unless it has none, and ``product`` of its vector."""
-    if rows.shape[0] > 0:
-        add_terms(base, columns, rows, n, made)
-    product(columns, on_grid(step), codes, spread)
+def understand(base, columns, turning, rows, n, step, codes, made, spread):
+    """``add_terms`` of a message, unless it has none or they are of no sample, and ``product`` of its vector."""
+    if rows.shape[0] > 0 and n > 0.0:
+        add_terms(base, columns, turning, rows, n, made)
+    product(columns, turning, more_of(turning, rows, rows.shape[0]), on_grid(step), codes, spread)
 
 
 @entry

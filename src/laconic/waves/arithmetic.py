@@ -15,6 +15,7 @@ from laconic._validate import Array
 from laconic.waves.message import Said, Term, briefly, decode, encode, on_grid
 from laconic.waves.rule import Fineness, Numbers
 from laconic.waves.terms import Spectrum, describe, dots, quantized_each, shortened
+from laconic.waves.turning import longer, reflections, turned, turned_back, turned_matrix
 
 
 class Stepped(NamedTuple):
@@ -56,28 +57,41 @@ class Arithmetic:
             left[j + 1 :, j + 1 :] -= column[:, None] * column[None, :]
         return lower, raised
 
-    def spread(self, lower: Array, step: int, codes: Array) -> Array:
-        """L (k s): each entry the sum l_i0 x_0 + l_i1 x_1 + ... over all D columns, from left to right."""
+    def turning(self, information: Array, lower: Array) -> Array:
+        """The reflections of a message up that builds on U, whitened by L."""
+        return reflections(information, lower)
+
+    def longer(self, turning: Array, terms: Sequence[Term]) -> Array:
+        """Those of its vectors, after these terms."""
+        return longer(turning, terms)
+
+    def spread(self, lower: Array, step: int, codes: Array, turning: Array | None = None) -> Array:
+        """L x, x = k s or that turned back: each entry the sum l_i0 x_0 + l_i1 x_1 + ..., from left to right."""
         scaled = codes.astype(np.float64) * on_grid(step)
+        if turning is not None:
+            scaled = turned_back(turning, scaled)
         return np.add.accumulate(lower.T * scaled[:, None], axis=0)[-1].copy()
 
-    def raised(self, base: Array, lower: Array, terms: Sequence[Term], n: float) -> Array:
+    def raised(self, base: Array, lower: Array, terms: Sequence[Term], n: float, turning: Array | None = None) -> Array:
         """B + (1/n) sum sign (L k s)(L k s)', the terms added up from the first to the last."""
         if not terms or not n > 0:
             return base
         total = np.zeros_like(base)
         for term in terms:
-            column = self.spread(lower, term.step, term.codes)
+            column = self.spread(lower, term.step, term.codes, turning)
             total += term.sign * (column[:, None] * column[None, :])
         return base + total / n
 
     def understood(self, base: Array, lower: Array, said: Said) -> tuple[Array, Array]:
-        """``raised`` by the terms of a message, and ``spread_each`` of its vectors."""
-        return self.raised(base, lower, said.terms, said.n), self.spread_each(lower, said.step, said.codes)
+        """B ``raised`` by the terms of a message up, and ``spread`` of its vector, or of that of each output."""
+        turning = self.turning(base, lower)
+        all_of_it = self.longer(turning, said.terms)
 
-    def spread_each(self, lower: Array, step: int | Array, codes: Array) -> Array:
-        """``spread`` of a vector, or of the vector of each output."""
-        return _each(self.spread, lower, step, codes)
+        def spread(lower: Array, step: int, codes: Array) -> Array:
+            return self.spread(lower, step, codes, all_of_it)
+
+        information = self.raised(base, lower, said.terms, said.n, turning)
+        return information, _each(spread, lower, said.step, said.codes)
 
     def back_each(self, lower: Array, step: int | Array, codes: Array) -> Array:
         """``back`` of a vector, or of the vector of each output."""
@@ -135,14 +149,24 @@ class Arithmetic:
         tolerance: float,
         fineness: Fineness,
         most: int,
-        moments: Array,
-        sizes: Numbers,
-    ) -> tuple[Sequence[Term], int | Array, Array]:
-        """Terms of L^-1 (S - n B) L'^-1, and step and codes of L^-1 r, or of that of each output."""
-        terms: list[Term] = []
-        if n > 0:
-            terms = describe(Spectrum(self.whitened(lower, information - n * base)), tolerance, fineness, most)
-        return tuple(terms), *quantized_each(self.forward(lower, moments), sizes)
+        turning: Array | None = None,
+    ) -> Sequence[Term]:
+        """Terms of L^-1 (S - n B) L'^-1, which may be turned."""
+        if not n > 0:
+            return ()
+        whitened = self.whitened(lower, information - n * base)
+        if turning is not None:
+            whitened = turned_matrix(turning, whitened)
+        return tuple(describe(Spectrum(whitened), tolerance, fineness, most))
+
+    def coded(
+        self, lower: Array, moments: Array, sizes: Numbers, turning: Array, terms: Sequence[Term]
+    ) -> tuple[int | Array, Array]:
+        """Step and codes of L^-1 r, turned, or of that of each output, after these terms."""
+        whitened, all_of_it = self.forward(lower, moments), self.longer(turning, terms)
+        if whitened.ndim == 1:
+            return quantized_each(turned(all_of_it, whitened), sizes)
+        return quantized_each(np.array([turned(all_of_it, row) for row in whitened]), sizes)
 
     def letter(
         self,
@@ -163,9 +187,11 @@ class Arithmetic:
 
         S may be used up.
         """
-        told = self.told(lower, information, n, base, tolerance, fineness, most, moments, sizes)
+        turning = self.turning(base, lower)
+        terms = self.told(lower, information, n, base, tolerance, fineness, most, turning)
+        step, codes = self.coded(lower, moments, sizes, turning, terms)
         q, v, pull, doubt = briefly(numbers)
-        said = Said(wave, flag, n, q, v, *told, pull=pull, doubt=doubt)
+        said = Said(wave, flag, n, q, v, terms, step, codes, pull=pull, doubt=doubt)
         return said, *self.encode(said)
 
     def settled(

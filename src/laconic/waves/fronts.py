@@ -105,7 +105,7 @@ class Fronts:
         base, lower = self._known(before, share, n)
         tolerance, size = FRONT_LOOSENESS * rule.kappa, rule.delta * np.sqrt(total.square / n)
         fineness = rule.front_fineness(len(S))
-        terms = arithmetic.told(lower, S, n, base, tolerance, fineness, rule.most, total.moments, size)[0]
+        terms = arithmetic.told(lower, S, n, base, tolerance, fineness, rule.most)
         information, outer = self._told(base, lower, terms, n)
         model = np.linalg.solve(H, total.moments.T).T
         step, codes = quantized_each((model - before.model) @ outer, size)

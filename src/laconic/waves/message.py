@@ -6,7 +6,8 @@
     where a message comes down with its flag up: lift 8
     of each output: step 8 | order 4, codes                  its vector
 
-A step is a byte j that stands for 2^((j-128)/4). Sizes are counted in bits; the last byte is filled with zeros.
+A step is a byte j that stands for 2^((j-128)/4). In messages up the first few codes of a term or vector, its head, have
+an order of their own. Sizes are counted in bits; the last byte is filled with zeros.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ from laconic._validate import Array
 from laconic.waves.codes import FOURTHS, WIDEST, Reader, Writer
 from laconic.waves.rule import Numbers
 
-CODE = 4  # the number of this way to say it, which agents compare; 1 had exp-Golomb codes, 2 another doubt, 3 sweeps
+# The number of this way to say it, which agents compare; 1 had exp-Golomb codes, 2 another doubt, 3 sweeps, 4 no heads.
+CODE = 5
 FRONT = 0  # the wave number of a front; waves count from 1
 _WAVES = 2**15 - 1
 MOST_TERMS = 4096
+HEAD = 8  # numbers of a term, at most; fewer where there are few features
 _NO_CODES = np.zeros(0, dtype=np.int64)
 
 
@@ -120,6 +123,21 @@ def wave_of(data: bytes) -> int:
     return int.from_bytes(data[:2], "big") >> 1
 
 
+def heads(n_features: int, n_terms: int) -> tuple[int, int]:
+    """How many numbers of a term are its head in a message up, and of a vector after so many terms.
+
+    >>> heads(100, 0), heads(100, 9), heads(20, 9), heads(7, 9)
+    ((8, 8), (8, 12), (2, 3), (0, 0))
+    """
+    head = min(HEAD, n_features // HEAD)
+    return head, head + min(n_terms, (head + 1) // 2)
+
+
+def headless(wave: int, down: bool) -> bool:
+    """Whether a message has no heads: one down, whose terms are what nobody knew, or a front."""
+    return down or wave == FRONT
+
+
 def header(said: Said) -> bytes:
     """What comes before the terms, in whole bytes."""
     first = struct.pack(">Hf", said.wave << 1 | said.flag, min(said.n, WIDEST))
@@ -158,17 +176,20 @@ def from_header(data: bytes, down: bool, outputs: int) -> Said:
 def encode(said: Said) -> tuple[bytes, int]:
     """A message as bytes, and its length in bits."""
     writer = Writer()
+    head, longer = heads(said.codes.shape[-1], len(said.terms))
+    if headless(said.wave, said.thin is not None):
+        head = longer = 0
     for term in said.terms:
         writer.number(1, 1)
         writer.number(term.sign > 0, 1)
         writer.number(term.step, 8)
-        writer.vector(term.codes)
+        writer.vector(term.codes, head)
     writer.number(0, 1)
     if said.lift is not None:
         writer.number(said.lift, 8)
     for step, codes in vectors(said):
         writer.number(step, 8)
-        writer.vector(codes)
+        writer.vector(codes, longer)
     body, bits = writer.data()
     first = header(said)
     return first + body, 8 * len(first) + bits
@@ -179,13 +200,16 @@ def decode(data: bytes, n_features: int, *, down: bool, outputs: int = 1) -> tup
     said, first = from_header(data, down, outputs), header_bytes(down, outputs)
     reader = Reader(data[first:])
     terms: list[Term] = []
+    plain = headless(said.wave, down)
+    head = 0 if plain else heads(n_features, 0)[0]
     while reader.number(1):
         if len(terms) == MOST_TERMS:
             raise ValueError("the message has more terms than a matrix could need")
         sign = 1 if reader.number(1) else -1
-        terms.append(Term(sign, reader.number(8), reader.vector(n_features)))
+        terms.append(Term(sign, reader.number(8), reader.vector(n_features, head)))
     lift = reader.number(8) if down and said.flag else None
-    found = [(reader.number(8), reader.vector(n_features)) for _ in range(outputs)]
+    head = 0 if plain else heads(n_features, len(terms))[1]
+    found = [(reader.number(8), reader.vector(n_features, head)) for _ in range(outputs)]
     bits = 8 * first + reader.finish()
     return with_vectors(said, terms, lift, found), bits
 

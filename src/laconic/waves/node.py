@@ -18,7 +18,6 @@ from laconic.waves.fronts import Fronts, Known
 from laconic.waves.message import FRONT, Said, Term, briefly, numbered, wave_of
 from laconic.waves.own import Own, Probe, Report
 from laconic.waves.rule import DEEP, Numbers, Rule, at_least, at_most
-from laconic.waves.terms import quantized_each
 from laconic.waves.tree import Place
 
 _LEAST_SQUARE = 1e-12
@@ -325,16 +324,17 @@ class Node:
             letter = self.arithmetic.letter(wave, _even(self.link), total[3:7], *asked, total.moments, size)
         else:
             total = total._replace(information=self.arithmetic.entire(total.information))
-            terms = self.arithmetic.told(*asked, total.moments, size)[0]
-            moments = self._matching(total, lower, base, terms)
-            step, codes = quantized_each(self.arithmetic.forward(lower, moments), size)
+            turning = self.arithmetic.turning(base, lower)
+            terms = self.arithmetic.told(*asked, turning)
+            moments = self._matching(total, lower, base, terms, turning)
+            step, codes = self.arithmetic.coded(lower, moments, size, turning, terms)
             q, v, pull, doubt = briefly(total[3:7])
             said = Said(wave, _even(self.link), total.n, q, v, terms, step, codes, pull=pull, doubt=doubt)
             letter = said, *self.arithmetic.encode(said)
         said, data, bits = letter
         return Message(to, data, bits, len(said.terms), self.wave, self.start), said
 
-    def _matching(self, total: Sum, lower: Array, base: Array, terms: Sequence[Term]) -> Array:
+    def _matching(self, total: Sum, lower: Array, base: Array, terms: Sequence[Term], turning: Array) -> Array:
         """r + (S^ - S) w, S^ as the terms tell it: who solves with S^ finds the w that S gives.
 
         What S^ lacks is then an error of second order, as it is in later waves, whose vectors are residuals at a model.
@@ -343,7 +343,7 @@ class Node:
         H = S + thick * np.eye(self.n_features)
         if not (total.n > 0 and self.arithmetic.above(H, thick / 4)):
             return total.moments
-        told = total.n * self.arithmetic.raised(base, lower, terms, total.n)
+        told = total.n * self.arithmetic.raised(base, lower, terms, total.n, turning)
         return total.moments + np.linalg.solve(H, total.moments.T).T @ (told - S)
 
     def _decide(self) -> Message:
