@@ -87,7 +87,7 @@ def test_both_say_the_same(beyond, outputs, up_to, turns):
             assert np.array_equal(mine, theirs)
 
 
-@pytest.mark.parametrize("least", [-0.2, 0.02])  # by QL, by bisection
+@pytest.mark.parametrize("least", [-0.2, 0.02])
 @pytest.mark.parametrize("outputs", [None, 5])
 def test_both_settle_the_same(outputs, least):
     n = 22
@@ -106,16 +106,30 @@ def test_both_settle_the_same(outputs, least):
     np.testing.assert_allclose(plain, np.linalg.solve(inner, moments.T).T, rtol=1e-9, atol=1e-10)
 
 
-def test_few_eigenvalues_need_not_all_be_found():
+@pytest.mark.parametrize("least", [0.02, -0.01, -3.0])
+def test_few_eigenvalues_need_not_all_be_found(least):
     """The root solves by those that count; with all of them it comes to the same."""
     n = 40
     rng = np.random.default_rng(3)
-    values = np.concatenate([[0.02, 0.1, 0.1002, 0.4], np.linspace(0.6, 1.9, n - 6), [2.5, 30.0]])
+    values = np.concatenate([[least, 0.1, 0.1002, 0.4], np.linspace(0.6, 1.9, n - 6), [2.5, 30.0]])
     matrix, row = symmetric(rng, n, values), rng.standard_normal((1, n))
     (solved, terms), (also, others) = [(row.copy(), np.zeros((40, n + 2), dtype=np.int64)) for _ in range(2)]
     assert settle_by(True, matrix.copy(), solved, terms) == settle_by(False, matrix.copy(), also, others) == 2
     assert np.array_equal(terms, others)
     np.testing.assert_allclose(solved, also, rtol=1e-9, atol=1e-10)
+
+
+def test_all_eigenvalues_are_found_where_a_pivot_is_next_to_nothing():
+    n = 40
+    tridiagonal = np.diag(np.linspace(0.6, 1.9, n)) + 0.1 * (np.eye(n, k=1) + np.eye(n, k=-1))
+    for pivot, few in ((1e-5, False), (-0.1, True)):  # either has an eigenvalue under 0
+        tridiagonal[0, 0] = pivot
+        (row, terms), (also, others) = [(np.ones((1, n)), np.zeros((40, n + 2), dtype=np.int64)) for _ in range(2)]
+        found = settle_by(True, tridiagonal.copy(), row, terms)
+        assert found == (settle_by(False, tridiagonal.copy(), also, others) if few else -1)
+        assert np.array_equal(row, np.ones((1, n))) != few  # who did not succeed has changed nothing
+        if few:
+            np.testing.assert_allclose(row, also, rtol=1e-9, atol=1e-10)
 
 
 def test_nobody_reads_a_message_of_this_process_again():

@@ -18,14 +18,15 @@ from laconic.engine.rows import dot_row
 from laconic.engine.vectors import from_bits, jit, lean, load, splat, store, sum_of, to_bits, turned, vector_fma
 from laconic.engine.wave_coding import write_body
 from laconic.engine.wave_kernels import on_grid
-from laconic.engine.wave_pairs import LANES, find_pairs, reflect_columns, solve_tridiagonal
+from laconic.engine.wave_pairs import LANES, find_pairs, least_pivot, reflect_columns, solve_tridiagonal
 from laconic.engine.wave_spectrum import TURNS, count_below, diagonalise, reduce_matrix, reflect, turn_back, turn_on
 from laconic.engine.wave_turning import more_of, turn_columns, turn_row
 from laconic.waves.codes import LARGEST, WIDEST
 
 _TILE = 4  # doubles of a vector
 _LEAST = 0.5  # of the eigenvalues that the root solves with
-_POSITIVE = 1e-6  # what they are all above, if T is to be factorised as it is
+_POSITIVE = 1e-6  # what they are all above, if T is to be factorised without a look at the pivots
+_SOUND = 1e-3  # and what pivots are above otherwise
 
 
 @entry
@@ -151,12 +152,15 @@ def settle(inverse, turned, information, thick, tolerance, nu, up_to, most, mome
 def settle_few(matrix, lengths, diagonal, beside, tolerance, fineness, most, rows, turned_rows):
     """Terms, and ``turned_rows`` solved, by the eigenvalues that have a term and those under 1/2; -1 if that fails.
 
-    T^-1 is right for what is left of a row without the eigenvectors of the latter, which count as 1/2.
+    T^-1 is right for what is left of a row without the eigenvectors of the latter, which count as 1/2; also where some
+    of these are negative, as long as no pivot comes near 0.
     """
     n_features, outputs = len(diagonal), turned_rows.shape[0]
     low = count_below(diagonal, beside, n_features, _LEAST)
     high = n_features - count_below(diagonal, beside, n_features, 1.0 + tolerance)
-    if high > most or 2 * (low + high) > n_features or count_below(diagonal, beside, n_features, _POSITIVE) > 0:
+    if high > most or 2 * (low + high) > n_features:
+        return -1
+    if count_below(diagonal, beside, n_features, _POSITIVE) > 0 and not least_pivot(diagonal, beside) > _SOUND:
         return -1
     values = np.empty((1, (low + high + LANES - 1) // LANES * LANES))
     columns = np.empty((n_features, values.shape[1]))

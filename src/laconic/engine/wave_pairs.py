@@ -255,9 +255,20 @@ def reflect_columns(matrix, lengths, n, first, columns):
             before, b0, b1, b2 = after, scale * s0, scale * s1, scale * s2
 
 
+@lean
+def least_pivot(diagonal, beside):
+    """The smallest of the pivots, by magnitude, that T is factorised with."""
+    pivot = diagonal[0]
+    least = abs(pivot)
+    for k in range(1, len(diagonal)):
+        pivot = diagonal[k] - beside[k - 1] / pivot * beside[k - 1]
+        least = min(least, abs(pivot))
+    return least
+
+
 @jit
 def solve_tridiagonal(diagonal, beside, rows, row):
-    """T^-1 x of a row, T with no eigenvalue near 0 or below."""
+    """T^-1 x of a row, T with no eigenvalue near 0 or below, or with sound pivots."""
     n = len(diagonal)
     pivots = np.empty(n)
     pivots[0] = diagonal[0]
