@@ -16,6 +16,7 @@ from laconic.engine.chunk import Chunk
 from laconic.engine.compiled import aligned, map_features
 from laconic.engine.wave_arithmetic import CompiledArithmetic
 from laconic.engine.waving import Waving
+from laconic.engine.wide import whole_lines
 from laconic.waves import Common, Node, Own, Rule, records
 from laconic.waves.own import Probe, Report, Seen
 from laconic.waves.rule import Numbers
@@ -32,7 +33,7 @@ class Block:
         self.weights = aligned(n_agents * outputs, n_features, np.float64)
         self.theta = aligned(n_agents * outputs, n_features, np.float64)
         size = self.size = self.weights.shape[1]
-        self.spread = aligned(n_agents * size, n_features, np.float64)
+        self.spread = aligned(n_agents * size, whole_lines(n_features), np.float64)
         self.gain = aligned(1, n_features, np.float64)
         self.scaled = aligned(_SCALED_ROWS, n_features, np.float64)
         self.changed = False  # whether a model was replaced since the last round

@@ -13,7 +13,7 @@ import numpy as np
 from laconic.engine.cache import entry
 from laconic.engine.rows import add_row, dot_row
 from laconic.engine.vectors import lean, load, splat, store, turned, vector_fma
-from laconic.engine.wave_rounds import gain_row
+from laconic.engine.wave_lowering import gain_row
 
 _TILE = 4  # doubles of a vector
 _FAR = 3.0  # what one sample may say beside others, in root mean squares
