@@ -213,7 +213,7 @@ class CompiledArithmetic(Arithmetic):
         found = wave_describing.say(
             factor.inverse,
             factor.turned,
-            information.copy(),  # which is used up
+            information,
             n,
             base,
             tolerance,

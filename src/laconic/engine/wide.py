@@ -13,7 +13,7 @@ from numba.core import cgutils, types
 from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic, models, register_model
 
-from laconic.engine.vectors import Vector, element, splat_value
+from laconic.engine.vectors import INDEX, Vector, element, splat_value
 
 _LANE = ir.IntType(32)
 _features = numba.config.CPU_FEATURES
@@ -78,10 +78,23 @@ def splat_like(typing_context, array, index, like):
 
 
 @intrinsic
+def lanes_of(typing_context, vector):
+    """How many numbers a vector holds, as a constant of the compiled code."""
+    return types.intp(vector), lambda context, builder, signature, args: ir.Constant(INDEX, vector.width)
+
+
+@intrinsic
 def nothing_wide(typing_context, array):
     """A wide vector of zeros of the kind of ``array``."""
     wide = WideVector(array.dtype)
     return wide(array), lambda context, builder, signature, args: context.get_constant_null(wide)
+
+
+@intrinsic
+def nothing_short(typing_context, array):
+    """A short vector of zeros of the kind of ``array``."""
+    short = Vector(array.dtype)
+    return short(array), lambda context, builder, signature, args: context.get_constant_null(short)
 
 
 def _chosen(builder, one, other, lanes):
@@ -102,6 +115,8 @@ def _halves(upper):
     return beside
 
 
+#: Zeros in the longest registers that there are.
+longest_zero = nothing_wide if WIDE else nothing_short
 lower_halves, upper_halves = _halves(False), _halves(True)
 
 
