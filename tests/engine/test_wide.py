@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from laconic.engine import wave_describing, wave_lowering, wave_spectrum, wide
+from laconic.engine import wave_describing, wave_lowering, wave_spectrum, wave_sums, wide
 from laconic.engine.compiled import aligned
 
 
@@ -91,3 +91,31 @@ def test_a_step_towards_the_tridiagonal_form_has_the_same_bits(size, length):
     assert made[0] == made[1]
     whole = (X + X.T - np.outer(rows[1], rows[2]) - np.outer(rows[2], rows[1]))[:length, :length]
     np.testing.assert_allclose(work[0, :length], whole @ (X + X.T)[length, :length], rtol=1e-12, atol=1e-12)
+
+
+@njit
+def add_short(information, rows, n, forgetting):
+    wave_sums.add_products_by(information, rows, n, forgetting, wide.nothing_short(rows))
+
+
+@njit
+def add_wide(information, rows, n, forgetting):
+    wave_sums.add_products_by(information, rows, n, forgetting, wide.nothing_wide(rows))
+
+
+@pytest.mark.parametrize("forgetting", [1.0, 0.9])
+@pytest.mark.parametrize("size", [4, 8, 12, 28, 100])
+def test_sums_of_products_have_the_same_bits(size, forgetting):
+    rng = np.random.default_rng(size)
+    samples, before, made = rng.normal(size=(5, size)), rng.normal(size=(size, size)), []
+    for kernel in (add_short, add_wide):
+        information, rows = aligned(size, size, np.float64), aligned(7, size, np.float64)
+        information[:], rows[:5] = before, samples
+        kernel(information, rows, 5, forgetting)
+        made.append(information.tobytes())
+    assert made[0] == made[1]
+    powers = forgetting ** np.arange(4, -1, -1)
+    whole = forgetting**5 * before + (samples.T * powers) @ samples
+    np.testing.assert_allclose(np.tril(information), np.tril(whole), rtol=1e-12, atol=1e-12)
+    above = np.arange(size)[None] >= (np.arange(size) // 4 * 4 + 4)[:, None]
+    assert np.array_equal(information[above], before[above])

@@ -19,7 +19,7 @@ from laconic.engine.vectors import from_bits, jit, ladder, lean, load, splat, st
 from laconic.engine.wave_kernels import on_grid, write_body
 from laconic.engine.wave_pairs import LANES, find_pairs, reflect_columns, solve_tridiagonal
 from laconic.engine.wave_spectrum import TURNS, count_below, diagonalise, reduce_matrix, reflect, turn_back, turn_on
-from laconic.engine.wide import lanes_of, load_like, longest_zero, splat_like
+from laconic.engine.wide import lanes_of, load_like, longest_zero, splat_like, store_four
 from laconic.waves.codes import LARGEST, WIDEST
 
 _TILE = 4  # doubles of a vector
@@ -310,16 +310,6 @@ def splats_down(matrix, at, like):
         splat_like(matrix, at + 2 * size, like),
         splat_like(matrix, at + 3 * size, like),
     )
-
-
-@ladder
-def store_four(matrix, at, a, b, c, d):
-    """Write four vectors below each other."""
-    size = matrix.shape[1]
-    store(matrix, at, a)
-    store(matrix, at + size, b)
-    store(matrix, at + 2 * size, c)
-    store(matrix, at + 3 * size, d)
 
 
 @jit

@@ -13,7 +13,7 @@ from numba.core import cgutils, types
 from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic, models, register_model
 
-from laconic.engine.vectors import INDEX, Vector, element, splat_value
+from laconic.engine.vectors import INDEX, Vector, element, ladder, splat_value, store
 
 _LANE = ir.IntType(32)
 _features = numba.config.CPU_FEATURES
@@ -130,3 +130,35 @@ def split(typing_context, wide):
         return context.make_tuple(builder, signature.return_type, parts)
 
     return types.UniTuple(short, 2)(wide), codegen
+
+
+@intrinsic
+def splat_of(typing_context, value, like):
+    """A vector as long as ``like`` with ``value`` in every lane."""
+
+    def codegen(context, builder, signature, args):
+        return splat_value(builder, args[0], context.get_value_type(like))
+
+    return like(value, like), codegen
+
+
+@ladder
+def load_four(matrix, at, like):
+    """Four vectors below each other, as long as ``like``."""
+    size = matrix.shape[1]
+    return (
+        load_like(matrix, at, like),
+        load_like(matrix, at + size, like),
+        load_like(matrix, at + 2 * size, like),
+        load_like(matrix, at + 3 * size, like),
+    )
+
+
+@ladder
+def store_four(matrix, at, a, b, c, d):
+    """Write four vectors below each other."""
+    size = matrix.shape[1]
+    store(matrix, at, a)
+    store(matrix, at + size, b)
+    store(matrix, at + 2 * size, c)
+    store(matrix, at + 3 * size, d)
