@@ -34,6 +34,7 @@ class Block:
         self.theta = aligned(n_agents * outputs, n_features, np.float64)
         size = self.size = self.weights.shape[1]
         self.spread = aligned(n_agents * size, whole_lines(n_features), np.float64)
+        self.left = aligned(n_agents, n_features, np.float64)  # what is still to be subtracted from each P
         self.gain = aligned(1, n_features, np.float64)
         self.scaled = aligned(_SCALED_ROWS, n_features, np.float64)
         self.changed = False  # whether a model was replaced since the last round
@@ -69,7 +70,7 @@ class BlockOwn(Own):
     def _place(self, spread: Array, weights: Array) -> None:
         block, n = self._block, self._block.n_features
         start = self._agent * block.size
-        block.spread[start : start + n, :n] = spread
+        block.spread[start : start + n, :n], block.left[self._agent] = spread, 0.0
         block.models(block.weights, self._agent)[...] = weights
         block.changed = True
 
@@ -216,7 +217,7 @@ class BlockOwn(Own):
     def adopt(self, spread: Array, weights: Array) -> None:
         """P and w of a wave, then each sample since."""
         block, outputs, n = self._block, self._block.outputs, self._block.n_features
-        models = block.spread, block.weights, block.theta, self._agent
+        models = block.spread, block.left, block.weights, block.theta, self._agent
         wave_rounds.adopt(spread, weights.reshape(outputs, n), *models, *self._samples_since(), block.gain)
         self._mark, self._before, block.changed = None, [], True
 
@@ -241,6 +242,7 @@ class BlockOwn(Own):
         """All of it as arrays."""
         block, n = self._block, self._block.n_features
         spread = np.empty((n, n))
+        wave_rounds.finish(block.spread, block.left, self._agent)
         wave_sums.whole(block.spread[self._agent * block.size : (self._agent + 1) * block.size], spread)
         since = np.zeros((0, n + 1 + block.outputs))
         if self._mark is not None:
@@ -377,6 +379,7 @@ class CompiledWaving(Waving):
             block.squares,
             record.found,
             record.scores,
+            block.left,
         )
         return ended
 

@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from laconic.engine.cache import entry
+from laconic.engine.cache import entry, lean_entry
 from laconic.engine.endings import DIVERGED, DIVERGENCE, FINISHED
 from laconic.engine.rows import add_row, clear_row, distance_row, dot_row
 from laconic.engine.steps import SQUARED, SQUARED_HINGE, value_of
@@ -132,42 +132,8 @@ def measure(weights, outputs, theta, mean, found, t):
     return measure_row(weights, outputs, theta, mean, found, t)
 
 
-@entry
+@lean_entry
 def quiet_rounds(
-    phi,
-    labels,
-    start,
-    stop,
-    loss,
-    forgetting,
-    weights,
-    spread,
-    theta,
-    gain,
-    largest,
-    predictions,
-    squares,
-    found,
-    scores,
-):
-    """Rounds ``start`` to ``stop`` in which nobody speaks; returns how they ended and the row at which they did.
-
-    Row t N + i of ``phi`` and ``squares`` belongs to agent i in round t; ``labels`` and ``predictions`` are (T, N, K).
-    ``found`` takes the three distances of every round; ``scores`` the collective ones, unless it is empty.
-    """
-    size, n_agents = weights.shape[1], labels.shape[1]
-    left = np.zeros((n_agents, size))
-    ended = learn_rounds(
-        phi, labels, start, stop, loss, forgetting, weights, spread, theta, gain, largest, predictions, squares, found,
-        scores, left,
-    )  # fmt: skip
-    for i in range(n_agents):
-        lower_spread(spread, i * size * spread.shape[1], size, left, i)
-    return ended
-
-
-@lean
-def learn_rounds(
     phi,
     labels,
     start,
@@ -185,7 +151,12 @@ def learn_rounds(
     scores,
     left,
 ):
-    """The same but for what is ``left`` to be subtracted from each P."""
+    """Rounds ``start`` to ``stop`` in which nobody speaks; returns how they ended and the row at which they did.
+
+    Row t N + i of ``phi`` and ``squares`` belongs to agent i in round t; ``labels`` and ``predictions`` are (T, N, K).
+    ``found`` takes the three distances of every round; ``scores`` the collective ones, unless it is empty. ``left`` has
+    a row for each agent, what is still to be subtracted from its P.
+    """
     size, (_, n_agents, outputs) = weights.shape[1], labels.shape
     for t in range(start, stop):
         for i in range(n_agents):
@@ -229,9 +200,18 @@ def score_round(phi, labels, t, loss, weights, scores):
 
 
 @entry
-def adopt(source, models, spread, weights, theta, agent, phi, first, step, stop, squares, forgetting, gain):
+def finish(spread, left, agent):
+    """Subtract from an agent's P what is left to be."""
+    size = left.shape[1]
+    lower_spread(spread, agent * size * spread.shape[1], size, left, agent)
+    left[agent] = 0.0
+
+
+@entry
+def adopt(source, models, spread, left, weights, theta, agent, phi, first, step, stop, squares, forgetting, gain):
     """P and w of a wave, a matrix and a row an output, for an agent, and w is theta; then ``replay``."""
     size, (outputs, n) = weights.shape[1], models.shape
+    left[agent] = 0.0
     for i in range(n):
         for k in range(min(n, (i + _TILE) // _TILE * _TILE)):
             spread[agent * size + i, k] = source[i, k]
