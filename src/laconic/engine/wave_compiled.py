@@ -387,7 +387,7 @@ class CompiledWaving(Waving):
         """When somebody may speak next: from the start of a wave on, until all have adopted it."""
         if self.network.n_agents == 1:
             return self.round + 2**40
-        return max(self.round + 1, min(node.start for node in self.nodes))
+        return max(self.round + 1, min([node.start for node in self.nodes]))
 
 
 class Record:
