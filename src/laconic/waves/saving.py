@@ -250,13 +250,15 @@ def _fronts_beside(node: Node, nodes: Sequence[Node]) -> Array:
     parent = node.place.parent
     if parent is None:
         return np.zeros(0)
-    size = 2 * front_size(node.n_features, node.rule.outputs)
-    both = np.full((2, size), np.nan)
-    for row, fronts in zip(both, (_fronts_of(node, parent), _fronts_of(nodes[parent], node.place.agent)), strict=True):
+    each = _fronts_of(node, parent), _fronts_of(nodes[parent], node.place.agent)
+    if not any(each):
+        return np.zeros(0)
+    both = np.full((2, 2 * front_size(node.n_features, node.rule.outputs)), np.nan)
+    for row, fronts in zip(both, each, strict=True):
         if fronts:
             flat = np.concatenate(fronts)
             row[: len(flat)] = flat
-    return both.ravel() if not np.isnan(both).all() else np.zeros(0)
+    return both.ravel()
 
 
 def _restore_fronts(node: Node, flat: Array) -> None:
