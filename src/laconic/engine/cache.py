@@ -62,12 +62,14 @@ SOURCES = (
     "wave_describing",
     "wave_inverting",
     "wave_kernels",
+    "wave_lowering",
     "wave_pairs",
     "wave_rounds",
     "wave_spectrum",
     "wave_stepping",
     "wave_sums",
     "wave_turning",
+    "wide",
     "../channel/entropy",  # whose tables are part of the machine code
     "../waves/codes",  # and whose constants
 )

@@ -99,6 +99,7 @@ class CompiledWaver(OneWaver):
             block.squares,
             self._found,
             self._scores,
+            block.left,
         )
         return int(status)
 

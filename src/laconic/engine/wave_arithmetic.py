@@ -229,7 +229,7 @@ class CompiledArithmetic(Arithmetic):
         found = wave_describing.tell(
             factor.inverse,
             factor.turned,
-            information.copy(),  # which is used up
+            information,
             n,
             base,
             tolerance,

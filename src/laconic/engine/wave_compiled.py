@@ -16,6 +16,7 @@ from laconic.engine.chunk import Chunk
 from laconic.engine.compiled import aligned, map_features
 from laconic.engine.wave_arithmetic import CompiledArithmetic
 from laconic.engine.waving import Waving
+from laconic.engine.wide import whole_lines
 from laconic.waves import Common, Node, Own, Rule, records
 from laconic.waves.own import Probe, Report, Seen
 from laconic.waves.rule import Numbers
@@ -32,7 +33,8 @@ class Block:
         self.weights = aligned(n_agents * outputs, n_features, np.float64)
         self.theta = aligned(n_agents * outputs, n_features, np.float64)
         size = self.size = self.weights.shape[1]
-        self.spread = aligned(n_agents * size, n_features, np.float64)
+        self.spread = aligned(n_agents * size, whole_lines(n_features), np.float64)
+        self.left = aligned(n_agents, n_features, np.float64)  # what is still to be subtracted from each P
         self.gain = aligned(1, n_features, np.float64)
         self.scaled = aligned(_SCALED_ROWS, n_features, np.float64)
         self.changed = False  # whether a model was replaced since the last round
@@ -68,7 +70,7 @@ class BlockOwn(Own):
     def _place(self, spread: Array, weights: Array) -> None:
         block, n = self._block, self._block.n_features
         start = self._agent * block.size
-        block.spread[start : start + n, :n] = spread
+        block.spread[start : start + n, :n], block.left[self._agent] = spread, 0.0
         block.models(block.weights, self._agent)[...] = weights
         block.changed = True
 
@@ -215,7 +217,7 @@ class BlockOwn(Own):
     def adopt(self, spread: Array, weights: Array) -> None:
         """P and w of a wave, then each sample since."""
         block, outputs, n = self._block, self._block.outputs, self._block.n_features
-        models = block.spread, block.weights, block.theta, self._agent
+        models = block.spread, block.left, block.weights, block.theta, self._agent
         wave_rounds.adopt(spread, weights.reshape(outputs, n), *models, *self._samples_since(), block.gain)
         self._mark, self._before, block.changed = None, [], True
 
@@ -240,6 +242,7 @@ class BlockOwn(Own):
         """All of it as arrays."""
         block, n = self._block, self._block.n_features
         spread = np.empty((n, n))
+        wave_rounds.finish(block.spread, block.left, self._agent)
         wave_sums.whole(block.spread[self._agent * block.size : (self._agent + 1) * block.size], spread)
         since = np.zeros((0, n + 1 + block.outputs))
         if self._mark is not None:
@@ -376,6 +379,7 @@ class CompiledWaving(Waving):
             block.squares,
             record.found,
             record.scores,
+            block.left,
         )
         return ended
 
@@ -383,7 +387,7 @@ class CompiledWaving(Waving):
         """When somebody may speak next: from the start of a wave on, until all have adopted it."""
         if self.network.n_agents == 1:
             return self.round + 2**40
-        return max(self.round + 1, min(node.start for node in self.nodes))
+        return max(self.round + 1, min([node.start for node in self.nodes]))
 
 
 class Record:

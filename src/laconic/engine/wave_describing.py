@@ -15,12 +15,13 @@ import numpy as np
 
 from laconic.engine.cache import entry
 from laconic.engine.rows import dot_row
-from laconic.engine.vectors import from_bits, jit, lean, load, splat, store, sum_of, to_bits, turned, vector_fma
+from laconic.engine.vectors import from_bits, jit, ladder, lean, load, splat, store, sum_of, to_bits, turned, vector_fma
 from laconic.engine.wave_coding import write_body
 from laconic.engine.wave_kernels import on_grid
 from laconic.engine.wave_pairs import LANES, find_pairs, least_pivot, reflect_columns, solve_tridiagonal
 from laconic.engine.wave_spectrum import TURNS, count_below, diagonalise, reduce_matrix, reflect, turn_back, turn_on
 from laconic.engine.wave_turning import more_of, turn_columns, turn_row
+from laconic.engine.wide import lanes_of, load_like, longest_zero, splat_like, store_four
 from laconic.waves.codes import LARGEST, WIDEST
 
 _TILE = 4  # doubles of a vector
@@ -46,10 +47,9 @@ def add_share(total, n, information):
 def tell(inverse, turned, information, n, base, tolerance, nu, up_to, most, turning, room, rows):
     """Terms of K (S - n B) K' beyond the tolerance, turned, into ``rows``.
 
-    Returns how many there are. ``room`` is that of two matrices; S is used up.
+    Returns how many there are. ``room`` is that of two matrices.
     """
-    n_features, size = information.shape[0], inverse.shape[1]
-    matrix, half = information if n_features == size else room[0], room[1]
+    n_features, matrix, half = information.shape[0], room[0], room[1]
     subtract_share(information, n, base, matrix)
     whiten(inverse, turned, matrix, half)
     if not n > 0.0:
@@ -118,10 +118,10 @@ def brief(x):
 def settle(inverse, turned, information, thick, tolerance, nu, up_to, most, moments, room, rows, solution):
     """The root's terms of W = K (S + thick I) K' beyond I, and K' W^-1 K r of each output.
 
-    The eigenvalues of W that it solves with are at least 1/2. Returns how many terms there are. S is used up.
+    The eigenvalues of W that it solves with are at least 1/2. Returns how many terms there are.
     """
     n_features, size, outputs = information.shape[0], inverse.shape[1], moments.shape[0]
-    matrix, half = information if n_features == size else room[0], room[1]
+    matrix, half = room[0], room[1]
     subtract_share(information, 0.0, information, matrix)
     for i in range(n_features):
         matrix[i, i] += thick
@@ -228,7 +228,7 @@ def settle_all(matrix, lengths, diagonal, beside, tolerance, fineness, most, row
 
 @lean
 def subtract_share(information, n, base, matrix):
-    """S - n B into ``matrix``, which may be S, padded with zeros; both are read up to the tiles on their diagonals."""
+    """S - n B into ``matrix``, padded with zeros; both are read up to the tiles on their diagonals."""
     n_features, size, share = information.shape[0], matrix.shape[1], splat(n)
     matrix[n_features:, :] = 0.0
     whole = n_features // _TILE * _TILE
@@ -261,52 +261,74 @@ def subtract_share(information, n, base, matrix):
 @lean
 def whiten(inverse, turned, matrix, half):
     """K X K' into the tiles of ``matrix`` on and below its diagonal, where X was; ``half`` is room."""
+    whiten_by(inverse, turned, matrix, half, longest_zero(matrix))
+
+
+@lean
+def whiten_by(inverse, turned, matrix, half, zero):
+    """That in vectors as long as ``zero``, which all give the same bits."""
     size = inverse.shape[1]
     for i in range(0, size, _TILE):
-        multiply(inverse, matrix, i, i + _TILE, False, half)
+        multiply(inverse, matrix, i, i + _TILE, False, half, zero)
     for i in range(0, size, _TILE):
-        multiply(half, turned, i, i + _TILE, True, matrix)
+        multiply(half, turned, i, i + _TILE, True, matrix, zero)
     for i in range(size):
         for j in range(i // _TILE * _TILE, i):
             matrix[j, i] = matrix[i, j]
 
 
 @lean
-def multiply(one, other, i, end, triangular, product):
+def multiply(one, other, i, end, triangular, product, zero):
     """Rows i to i + 3 of a product, up to column ``end``; where ``triangular``, ``other`` is an upper triangle."""
-    size, zero = one.shape[1], splat(0.0)
-    k = 0
-    while k + 2 * _TILE <= end:
-        top = k + 2 * _TILE if triangular else end
-        a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = zero
-        for m in range(top):
-            x, y = load(other, m * size + k), load(other, m * size + k + _TILE)
-            f0, f1, f2, f3 = splat(one[i, m]), splat(one[i + 1, m]), splat(one[i + 2, m]), splat(one[i + 3, m])
-            a0, b0 = vector_fma(f0, x, a0), vector_fma(f0, y, b0)
-            a1, b1 = vector_fma(f1, x, a1), vector_fma(f1, y, b1)
-            a2, b2 = vector_fma(f2, x, a2), vector_fma(f2, y, b2)
-            a3, b3 = vector_fma(f3, x, a3), vector_fma(f3, y, b3)
-        at = i * size + k
-        store(product, at, a0)
-        store(product, at + _TILE, b0)
-        store(product, at + size, a1)
-        store(product, at + size + _TILE, b1)
-        store(product, at + 2 * size, a2)
-        store(product, at + 2 * size + _TILE, b2)
-        store(product, at + 3 * size, a3)
-        store(product, at + 3 * size + _TILE, b3)
-        k += 2 * _TILE
+    k, length = 0, lanes_of(zero)
+    while k + 2 * length <= end:
+        multiply_two(one, other, i, k, k + 2 * length if triangular else end, zero, product)
+        k += 2 * length
+    while k + length <= end:
+        multiply_one(one, other, i, k, k + length if triangular else end, zero, product)
+        k += length
     if k < end:
-        a0 = a1 = a2 = a3 = zero
-        for m in range(end):
-            x = load(other, m * size + k)
-            a0, a1 = vector_fma(splat(one[i, m]), x, a0), vector_fma(splat(one[i + 1, m]), x, a1)
-            a2, a3 = vector_fma(splat(one[i + 2, m]), x, a2), vector_fma(splat(one[i + 3, m]), x, a3)
-        at = i * size + k
-        store(product, at, a0)
-        store(product, at + size, a1)
-        store(product, at + 2 * size, a2)
-        store(product, at + 3 * size, a3)
+        multiply_one(one, other, i, k, end, splat(0.0), product)
+
+
+@ladder
+def multiply_two(one, other, i, k, top, zero, product):
+    """Four rows of a product from i on, in two vectors from column k on; rows of ``other`` from ``top`` on are 0."""
+    size, length = one.shape[1], lanes_of(zero)
+    a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = zero
+    for m in range(top):
+        x, y = load_like(other, m * size + k, zero), load_like(other, m * size + k + length, zero)
+        f0, f1, f2, f3 = splats_down(one, i * size + m, zero)
+        a0, b0 = vector_fma(f0, x, a0), vector_fma(f0, y, b0)
+        a1, b1 = vector_fma(f1, x, a1), vector_fma(f1, y, b1)
+        a2, b2 = vector_fma(f2, x, a2), vector_fma(f2, y, b2)
+        a3, b3 = vector_fma(f3, x, a3), vector_fma(f3, y, b3)
+    store_four(product, i * size + k, a0, a1, a2, a3)
+    store_four(product, i * size + k + length, b0, b1, b2, b3)
+
+
+@ladder
+def multiply_one(one, other, i, k, top, zero, product):
+    """The same in one vector."""
+    size = one.shape[1]
+    a0 = a1 = a2 = a3 = zero
+    for m in range(top):
+        x = load_like(other, m * size + k, zero)
+        f0, f1, f2, f3 = splats_down(one, i * size + m, zero)
+        a0, a1, a2, a3 = vector_fma(f0, x, a0), vector_fma(f1, x, a1), vector_fma(f2, x, a2), vector_fma(f3, x, a3)
+    store_four(product, i * size + k, a0, a1, a2, a3)
+
+
+@ladder
+def splats_down(matrix, at, like):
+    """Four entries below each other, a vector each with one of them in every lane."""
+    size = matrix.shape[1]
+    return (
+        splat_like(matrix, at, like),
+        splat_like(matrix, at + size, like),
+        splat_like(matrix, at + 2 * size, like),
+        splat_like(matrix, at + 3 * size, like),
+    )
 
 
 @jit

@@ -1,9 +1,7 @@
 """The compiled rounds of WaveRLS between two waves.
 
-A symmetric matrix of D features is kept as D rows, padded to whole vectors, of which only the tiles on and below the
-diagonal are read and written: half the memory that passes. Tiles on the diagonal are whole, and stay symmetric to the
-bit since both halves are the same products. Every entry is a chain of fused operations in the order of the samples, so
-it has the same bits however samples are cut into blocks.
+Every entry of a matrix P is a chain of fused operations in the order of the samples (``wave_lowering``), so it has the
+same bits however samples are cut into blocks.
 
 Models of N agents with K outputs are N K rows, those of agent i from row i K on. Of every sample there is a row of
 squares: its weight, whether it has a label, and a target for each output.
@@ -15,104 +13,28 @@ import math
 
 import numpy as np
 
-from laconic.engine.cache import entry
+from laconic.engine.cache import entry, lean_entry
 from laconic.engine.endings import DIVERGED, DIVERGENCE, FINISHED
 from laconic.engine.rows import add_row, clear_row, distance_row, dot_row
 from laconic.engine.steps import SQUARED, SQUARED_HINGE, value_of
-from laconic.engine.vectors import lean, load, splat, store, sums_of, vector_fma
+from laconic.engine.vectors import lean, load, splat, store
+from laconic.engine.wave_lowering import gain_row, lower_and_gain, lower_spread
 
 _TILE = 4  # doubles of a vector
 _FLATTEST, _FARTHEST = 0.05, 8.0
 
 
 @lean
-def gain_row(spread, at, phi, row, size, gain):
-    """gain = P phi, P the matrix whose rows start at ``at``, phi a row of features."""
-    zero, phi_at = splat(0.0), row * size
-    for k in range(0, size, _TILE):
-        store(gain, k, zero)
-    for j in range(0, size, _TILE):
-        row0 = at + j * size
-        row1, row2, row3 = row0 + size, row0 + 2 * size, row0 + 3 * size
-        own = load(phi, phi_at + j)
-        f0, f1, f2, f3 = splat(phi[row, j]), splat(phi[row, j + 1]), splat(phi[row, j + 2]), splat(phi[row, j + 3])
-        s0 = s1 = s2 = s3 = zero
-        for k in range(0, j, _TILE):
-            p0, p1 = load(spread, row0 + k), load(spread, row1 + k)
-            p2, p3 = load(spread, row2 + k), load(spread, row3 + k)
-            x = load(phi, phi_at + k)
-            s0, s1, s2, s3 = vector_fma(p0, x, s0), vector_fma(p1, x, s1), vector_fma(p2, x, s2), vector_fma(p3, x, s3)
-            one, other = vector_fma(p1, f1, p0 * f0), vector_fma(p3, f3, p2 * f2)
-            store(gain, k, load(gain, k) + (one + other))
-        s0, s1 = vector_fma(load(spread, row0 + j), own, s0), vector_fma(load(spread, row1 + j), own, s1)
-        s2, s3 = vector_fma(load(spread, row2 + j), own, s2), vector_fma(load(spread, row3 + j), own, s3)
-        store(gain, j, load(gain, j) + sums_of(s0, s1, s2, s3))
-
-
-@lean
-def lower_spread(spread, at, size, gains, own):
-    """P <- P - u u', u a row of ``gains``."""
-    first = own * size
-    for j in range(0, size, _TILE):
-        row0 = at + j * size
-        row1, row2, row3 = row0 + size, row0 + 2 * size, row0 + 3 * size
-        u0, u1 = splat(-gains[own, j]), splat(-gains[own, j + 1])
-        u2, u3 = splat(-gains[own, j + 2]), splat(-gains[own, j + 3])
-        for k in range(0, j + 1, _TILE):
-            u = load(gains, first + k)
-            store(spread, row0 + k, vector_fma(u0, u, load(spread, row0 + k)))
-            store(spread, row1 + k, vector_fma(u1, u, load(spread, row1 + k)))
-            store(spread, row2 + k, vector_fma(u2, u, load(spread, row2 + k)))
-            store(spread, row3 + k, vector_fma(u3, u, load(spread, row3 + k)))
-
-
-@lean
-def lower_and_gain(spread, at, phi, row, size, gains, own, gain):
-    """``lower_spread``, then ``gain_row``, with their bits, while a tile is at hand: memory passes once."""
-    zero, phi_at, first = splat(0.0), row * size, own * size
-    for k in range(0, size, _TILE):
-        store(gain, k, zero)
-    for j in range(0, size, _TILE):
-        row0 = at + j * size
-        row1, row2, row3 = row0 + size, row0 + 2 * size, row0 + 3 * size
-        here = load(phi, phi_at + j)
-        f0, f1, f2, f3 = splat(phi[row, j]), splat(phi[row, j + 1]), splat(phi[row, j + 2]), splat(phi[row, j + 3])
-        u0, u1 = splat(-gains[own, j]), splat(-gains[own, j + 1])
-        u2, u3 = splat(-gains[own, j + 2]), splat(-gains[own, j + 3])
-        s0 = s1 = s2 = s3 = zero
-        for k in range(0, j, _TILE):
-            u, x = load(gains, first + k), load(phi, phi_at + k)
-            p0, p1 = vector_fma(u0, u, load(spread, row0 + k)), vector_fma(u1, u, load(spread, row1 + k))
-            p2, p3 = vector_fma(u2, u, load(spread, row2 + k)), vector_fma(u3, u, load(spread, row3 + k))
-            store(spread, row0 + k, p0)
-            store(spread, row1 + k, p1)
-            store(spread, row2 + k, p2)
-            store(spread, row3 + k, p3)
-            s0, s1, s2, s3 = vector_fma(p0, x, s0), vector_fma(p1, x, s1), vector_fma(p2, x, s2), vector_fma(p3, x, s3)
-            one, other = vector_fma(p1, f1, p0 * f0), vector_fma(p3, f3, p2 * f2)
-            store(gain, k, load(gain, k) + (one + other))
-        u = load(gains, first + j)
-        p0, p1 = vector_fma(u0, u, load(spread, row0 + j)), vector_fma(u1, u, load(spread, row1 + j))
-        p2, p3 = vector_fma(u2, u, load(spread, row2 + j)), vector_fma(u3, u, load(spread, row3 + j))
-        store(spread, row0 + j, p0)
-        store(spread, row1 + j, p1)
-        store(spread, row2 + j, p2)
-        store(spread, row3 + j, p3)
-        s0, s1 = vector_fma(p0, here, s0), vector_fma(p1, here, s1)
-        s2, s3 = vector_fma(p2, here, s2), vector_fma(p3, here, s3)
-        store(gain, j, load(gain, j) + sums_of(s0, s1, s2, s3))
-
-
-@lean
 def learn_row(spread, weights, agent, phi, row, squares, forgetting, gain):
     """P / f; then g = P phi, n = 1 + s g.phi, w + s g (z - w.phi)/n, P - s g g'/n; nothing more where s = 0."""
     size = weights.shape[1]
-    at, weight = agent * size * size, squares[row, 0]
+    stride, weight = spread.shape[1], squares[row, 0]
+    at = agent * size * stride
     if forgetting < 1.0:
         raised = splat(1.0 / forgetting)
         for j in range(size):
             for k in range(0, j + 1, _TILE):
-                place = at + j * size + k
+                place = at + j * stride + k
                 store(spread, place, raised * load(spread, place))
     if weight == 0.0:
         return
@@ -142,7 +64,7 @@ def learn_later(spread, weights, agent, phi, row, squares, forgetting, gain, lef
     if forgetting < 1.0:
         learn_row(spread, weights, agent, phi, row, squares, forgetting, gain)
     elif squares[row, 0] != 0.0:
-        lower_and_gain(spread, agent * size * size, phi, row, size, left, agent, gain)
+        lower_and_gain(spread, agent * size * spread.shape[1], phi, row, size, left, agent, gain)
         move_row(weights, agent, phi, row, squares, gain, left, agent)
 
 
@@ -210,42 +132,8 @@ def measure(weights, outputs, theta, mean, found, t):
     return measure_row(weights, outputs, theta, mean, found, t)
 
 
-@entry
+@lean_entry
 def quiet_rounds(
-    phi,
-    labels,
-    start,
-    stop,
-    loss,
-    forgetting,
-    weights,
-    spread,
-    theta,
-    gain,
-    largest,
-    predictions,
-    squares,
-    found,
-    scores,
-):
-    """Rounds ``start`` to ``stop`` in which nobody speaks; returns how they ended and the row at which they did.
-
-    Row t N + i of ``phi`` and ``squares`` belongs to agent i in round t; ``labels`` and ``predictions`` are (T, N, K).
-    ``found`` takes the three distances of every round; ``scores`` the collective ones, unless it is empty.
-    """
-    size, n_agents = weights.shape[1], labels.shape[1]
-    left = np.zeros((n_agents, size))
-    ended = learn_rounds(
-        phi, labels, start, stop, loss, forgetting, weights, spread, theta, gain, largest, predictions, squares, found,
-        scores, left,
-    )  # fmt: skip
-    for i in range(n_agents):
-        lower_spread(spread, i * size * size, size, left, i)
-    return ended
-
-
-@lean
-def learn_rounds(
     phi,
     labels,
     start,
@@ -263,7 +151,12 @@ def learn_rounds(
     scores,
     left,
 ):
-    """The same but for what is ``left`` to be subtracted from each P."""
+    """Rounds ``start`` to ``stop`` in which nobody speaks; returns how they ended and the row at which they did.
+
+    Row t N + i of ``phi`` and ``squares`` belongs to agent i in round t; ``labels`` and ``predictions`` are (T, N, K).
+    ``found`` takes the three distances of every round; ``scores`` the collective ones, unless it is empty. ``left`` has
+    a row for each agent, what is still to be subtracted from its P.
+    """
     size, (_, n_agents, outputs) = weights.shape[1], labels.shape
     for t in range(start, stop):
         for i in range(n_agents):
@@ -307,9 +200,18 @@ def score_round(phi, labels, t, loss, weights, scores):
 
 
 @entry
-def adopt(source, models, spread, weights, theta, agent, phi, first, step, stop, squares, forgetting, gain):
+def finish(spread, left, agent):
+    """Subtract from an agent's P what is left to be."""
+    size = left.shape[1]
+    lower_spread(spread, agent * size * spread.shape[1], size, left, agent)
+    left[agent] = 0.0
+
+
+@entry
+def adopt(source, models, spread, left, weights, theta, agent, phi, first, step, stop, squares, forgetting, gain):
     """P and w of a wave, a matrix and a row an output, for an agent, and w is theta; then ``replay``."""
     size, (outputs, n) = weights.shape[1], models.shape
+    left[agent] = 0.0
     for i in range(n):
         for k in range(min(n, (i + _TILE) // _TILE * _TILE)):
             spread[agent * size + i, k] = source[i, k]

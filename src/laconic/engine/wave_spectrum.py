@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import math
 
-from laconic.engine.rows import add_row, dot_row
-from laconic.engine.vectors import lean, load, splat, splat_at, store, sums_of, vector_fma, vector_fnma
+from laconic.engine.rows import add_row, clear_row, dot_row
+from laconic.engine.vectors import ladder, lean, load, splat, store, sums_of, vector_fma, vector_fnma
+from laconic.engine.wave_lowering import along, share_of, splats
+from laconic.engine.wide import WIDE, load_like, load_twice, lower_halves, nothing_wide, split, upper_halves
 
 _TILE = 4  # doubles of a vector
 _LONGEST = 60  # shifts for one eigenvalue
@@ -69,40 +71,80 @@ def reduce_matrix(matrix, n_features, diagonal, beside, lengths, work):
 
 
 @lean
-def subtract_and_gain(matrix, i, length, work):
+def subtract_and_gain_narrow(matrix, i, length, work):
     """A - v q' - q v' in the first ``length`` rows and columns, then A x, x the start of row i, into ``work``.
 
     Of v and q, rows of ``work``, what was done to row i is 0.
     """
-    size, zero, own = matrix.shape[1], splat(0.0), i * matrix.shape[1]
-    v_at, q_at = size, 2 * size
-    for k in range(0, length, _TILE):
-        store(work, k, zero)
+    size, zero = matrix.shape[1], splat(0.0)
+    clear_row(work, 0, length)
     for j in range(0, length, _TILE):
-        row0 = j * size
-        row1, row2, row3 = row0 + size, row0 + 2 * size, row0 + 3 * size
-        f0, f1 = splat_at(matrix, own + j), splat_at(matrix, own + j + 1)
-        f2, f3 = splat_at(matrix, own + j + 2), splat_at(matrix, own + j + 3)
-        v0, v1 = splat_at(work, v_at + j), splat_at(work, v_at + j + 1)
-        v2, v3 = splat_at(work, v_at + j + 2), splat_at(work, v_at + j + 3)
-        q0, q1 = splat_at(work, q_at + j), splat_at(work, q_at + j + 1)
-        q2, q3 = splat_at(work, q_at + j + 2), splat_at(work, q_at + j + 3)
-        s0 = s1 = s2 = s3 = zero
-        for k in range(0, j + 1, _TILE):
-            v, q, x = load(work, v_at + k), load(work, q_at + k), load(matrix, own + k)
-            p0 = vector_fnma(v0, q, vector_fnma(q0, v, load(matrix, row0 + k)))
-            p1 = vector_fnma(v1, q, vector_fnma(q1, v, load(matrix, row1 + k)))
-            p2 = vector_fnma(v2, q, vector_fnma(q2, v, load(matrix, row2 + k)))
-            p3 = vector_fnma(v3, q, vector_fnma(q3, v, load(matrix, row3 + k)))
-            store(matrix, row0 + k, p0)
-            store(matrix, row1 + k, p1)
-            store(matrix, row2 + k, p2)
-            store(matrix, row3 + k, p3)
-            s0, s1, s2, s3 = vector_fma(p0, x, s0), vector_fma(p1, x, s1), vector_fma(p2, x, s2), vector_fma(p3, x, s3)
-            if k < j:
-                one, other = vector_fma(p1, f1, p0 * f0), vector_fma(p3, f3, p2 * f2)
-                store(work, k, load(work, k) + (one + other))
-        store(work, j, load(work, j) + sums_of(s0, s1, s2, s3))
+        f, v, q = splats(matrix, i * size + j, zero), splats(work, size + j, zero), splats(work, 2 * size + j, zero)
+        subtract_rows(matrix, i, j, 0, f, v, q, (zero, zero, zero, zero), work)
+
+
+@lean
+def subtract_and_gain_wide(matrix, i, length, work):
+    """The same with registers of 64 bytes, and with the same bits.
+
+    Sums along rows r and r + 2 are in one register, so that they are of four lanes as everywhere.
+    """
+    size = matrix.shape[1]
+    own, v_at, q_at, zero = i * size, size, 2 * size, nothing_wide(matrix)
+    clear_row(work, 0, length)
+    for j in range(0, length, _TILE):
+        row0, whole = j * size, j // (2 * _TILE) * (2 * _TILE)
+        f, v, q = splats(matrix, own + j, zero), splats(work, v_at + j, zero), splats(work, q_at + j, zero)
+        s02 = s13 = zero
+        for k in range(0, whole, 2 * _TILE):
+            x, y = load_twice(matrix, own + k), load_twice(matrix, own + k + _TILE)
+            a, b = load_like(work, v_at + k, zero), load_like(work, q_at + k, zero)
+            tile = subtract_tile(matrix, row0 + k, a, b, v, q)
+            p0, p1, p2, p3 = tile
+            s02 = vector_fma(upper_halves(p0, p2), y, vector_fma(lower_halves(p0, p2), x, s02))
+            s13 = vector_fma(upper_halves(p1, p3), y, vector_fma(lower_halves(p1, p3), x, s13))
+            store(work, k, load_like(work, k, zero) + share_of(tile, f))
+        (s0, s2), (s1, s3) = split(s02), split(s13)
+        subtract_rows(matrix, i, j, whole, halved(f), halved(v), halved(q), (s0, s1, s2, s3), work)
+
+
+subtract_and_gain = subtract_and_gain_wide if WIDE else subtract_and_gain_narrow
+
+
+@ladder
+def halved(four):
+    """Four short vectors of four wide ones: the first halves."""
+    a, b, c, d = four
+    return split(a)[0], split(b)[0], split(c)[0], split(d)[0]
+
+
+@ladder
+def subtract_rows(matrix, i, j, first, f, v, q, sums, work):
+    """That for rows j to j + 3, from column ``first`` on; ``sums`` are what was before it."""
+    size = matrix.shape[1]
+    own, row0, v_at, q_at = i * size, j * size, size, 2 * size
+    for k in range(first, j, _TILE):
+        tile = subtract_tile(matrix, row0 + k, load(work, v_at + k), load(work, q_at + k), v, q)
+        sums = along(tile, load(matrix, own + k), sums)
+        store(work, k, load(work, k) + share_of(tile, f))
+    tile = subtract_tile(matrix, row0 + j, load(work, v_at + j), load(work, q_at + j), v, q)
+    s0, s1, s2, s3 = along(tile, load(matrix, own + j), sums)
+    store(work, j, load(work, j) + sums_of(s0, s1, s2, s3))
+
+
+@ladder
+def subtract_tile(matrix, at, v, q, vs, qs):
+    """Entries of four rows from ``at`` on lose v and q times each of four numbers; returns what they are then."""
+    size, (v0, v1, v2, v3), (q0, q1, q2, q3) = matrix.shape[1], vs, qs
+    p0 = vector_fnma(v0, q, vector_fnma(q0, v, load_like(matrix, at, v)))
+    p1 = vector_fnma(v1, q, vector_fnma(q1, v, load_like(matrix, at + size, v)))
+    p2 = vector_fnma(v2, q, vector_fnma(q2, v, load_like(matrix, at + 2 * size, v)))
+    p3 = vector_fnma(v3, q, vector_fnma(q3, v, load_like(matrix, at + 3 * size, v)))
+    store(matrix, at, p0)
+    store(matrix, at + size, p1)
+    store(matrix, at + 2 * size, p2)
+    store(matrix, at + 3 * size, p3)
+    return p0, p1, p2, p3
 
 
 @lean

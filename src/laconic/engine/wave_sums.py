@@ -12,8 +12,9 @@ import numpy as np
 
 from laconic.engine.cache import entry
 from laconic.engine.rows import add_row, dot_row
-from laconic.engine.vectors import lean, load, splat, store, turned, vector_fma
-from laconic.engine.wave_rounds import gain_row
+from laconic.engine.vectors import ladder, lean, load, splat, store, turned, vector_fma
+from laconic.engine.wave_lowering import gain_row, splats
+from laconic.engine.wide import lanes_of, load_four, load_like, longest_zero, splat_of, store_four
 
 _TILE = 4  # doubles of a vector
 _FAR = 3.0  # what one sample may say beside others, in root mean squares
@@ -165,72 +166,64 @@ def add_samples(information, moments, numbers, phi, first, step, stop, squares, 
 
 @lean
 def add_products(information, rows, n, forgetting):
-    """A <- f A + x x' for each of n rows x, in their order: three tiles at a time, then those that are left."""
-    size = information.shape[1]
-    for j in range(0, size, _TILE):
-        k = 0
-        while k + 2 * _TILE <= j:
-            add_three(information, rows, n, forgetting, j, k)
-            k += 3 * _TILE
-        while k <= j:
-            add_one(information, rows, n, forgetting, j, k)
-            k += _TILE
+    """A <- f A + x x' for each of n rows x, in their order."""
+    add_products_by(information, rows, n, forgetting, longest_zero(rows))
 
 
 @lean
-def add_three(information, rows, n, forgetting, j, k):
-    """That for four rows of A from j on, and twelve columns from k on."""
-    size, shrink = information.shape[1], splat(forgetting)
-    at0 = j * size + k
-    at1, at2, at3 = at0 + size, at0 + 2 * size, at0 + 3 * size
-    a0, a1, a2, a3 = load(information, at0), load(information, at1), load(information, at2), load(information, at3)
-    b0, b1 = load(information, at0 + 4), load(information, at1 + 4)
-    b2, b3 = load(information, at2 + 4), load(information, at3 + 4)
-    c0, c1 = load(information, at0 + 8), load(information, at1 + 8)
-    c2, c3 = load(information, at2 + 8), load(information, at3 + 8)
+def add_products_by(information, rows, n, forgetting, zero):
+    """That in vectors as long as ``zero``, which all give the same bits: three at a time, then those that are left."""
+    size, length = information.shape[1], lanes_of(zero)
+    for j in range(0, size, _TILE):
+        k, end = 0, j + _TILE
+        while k + 3 * length <= end:
+            add_three(information, rows, n, forgetting, j, k, zero)
+            k += 3 * length
+        while k + length <= end:
+            add_one(information, rows, n, forgetting, j, k, zero)
+            k += length
+        if k < end:
+            add_one(information, rows, n, forgetting, j, k, splat(0.0))
+
+
+@ladder
+def add_three(information, rows, n, forgetting, j, k, zero):
+    """That for four rows of A from j on, and three vectors of columns from k on."""
+    size, length, shrink = information.shape[1], lanes_of(zero), splat_of(forgetting, zero)
+    at = j * size + k
+    a0, a1, a2, a3 = load_four(information, at, zero)
+    b0, b1, b2, b3 = load_four(information, at + length, zero)
+    c0, c1, c2, c3 = load_four(information, at + 2 * length, zero)
     for row in range(n):
         place = row * size + k
-        x, y, z = load(rows, place), load(rows, place + 4), load(rows, place + 8)
+        x, y, z = (
+            load_like(rows, place, zero),
+            load_like(rows, place + length, zero),
+            load_like(rows, place + 2 * length, zero),
+        )
         if forgetting < 1.0:
             a0, a1, a2, a3 = shrink * a0, shrink * a1, shrink * a2, shrink * a3
             b0, b1, b2, b3 = shrink * b0, shrink * b1, shrink * b2, shrink * b3
             c0, c1, c2, c3 = shrink * c0, shrink * c1, shrink * c2, shrink * c3
-        f = splat(rows[row, j])
-        a0, b0, c0 = vector_fma(f, x, a0), vector_fma(f, y, b0), vector_fma(f, z, c0)
-        f = splat(rows[row, j + 1])
-        a1, b1, c1 = vector_fma(f, x, a1), vector_fma(f, y, b1), vector_fma(f, z, c1)
-        f = splat(rows[row, j + 2])
-        a2, b2, c2 = vector_fma(f, x, a2), vector_fma(f, y, b2), vector_fma(f, z, c2)
-        f = splat(rows[row, j + 3])
-        a3, b3, c3 = vector_fma(f, x, a3), vector_fma(f, y, b3), vector_fma(f, z, c3)
-    store(information, at0, a0)
-    store(information, at1, a1)
-    store(information, at2, a2)
-    store(information, at3, a3)
-    store(information, at0 + 4, b0)
-    store(information, at1 + 4, b1)
-    store(information, at2 + 4, b2)
-    store(information, at3 + 4, b3)
-    store(information, at0 + 8, c0)
-    store(information, at1 + 8, c1)
-    store(information, at2 + 8, c2)
-    store(information, at3 + 8, c3)
+        f0, f1, f2, f3 = splats(rows, row * size + j, zero)
+        a0, b0, c0 = vector_fma(f0, x, a0), vector_fma(f0, y, b0), vector_fma(f0, z, c0)
+        a1, b1, c1 = vector_fma(f1, x, a1), vector_fma(f1, y, b1), vector_fma(f1, z, c1)
+        a2, b2, c2 = vector_fma(f2, x, a2), vector_fma(f2, y, b2), vector_fma(f2, z, c2)
+        a3, b3, c3 = vector_fma(f3, x, a3), vector_fma(f3, y, b3), vector_fma(f3, z, c3)
+    store_four(information, at, a0, a1, a2, a3)
+    store_four(information, at + length, b0, b1, b2, b3)
+    store_four(information, at + 2 * length, c0, c1, c2, c3)
 
 
-@lean
-def add_one(information, rows, n, forgetting, j, k):
-    """That for a single tile."""
-    size, shrink = information.shape[1], splat(forgetting)
-    at0 = j * size + k
-    at1, at2, at3 = at0 + size, at0 + 2 * size, at0 + 3 * size
-    a0, a1, a2, a3 = load(information, at0), load(information, at1), load(information, at2), load(information, at3)
+@ladder
+def add_one(information, rows, n, forgetting, j, k, zero):
+    """That for a single vector of columns."""
+    size, shrink = information.shape[1], splat_of(forgetting, zero)
+    a0, a1, a2, a3 = load_four(information, j * size + k, zero)
     for row in range(n):
-        x = load(rows, row * size + k)
+        x = load_like(rows, row * size + k, zero)
         if forgetting < 1.0:
             a0, a1, a2, a3 = shrink * a0, shrink * a1, shrink * a2, shrink * a3
-        a0, a1 = vector_fma(splat(rows[row, j]), x, a0), vector_fma(splat(rows[row, j + 1]), x, a1)
-        a2, a3 = vector_fma(splat(rows[row, j + 2]), x, a2), vector_fma(splat(rows[row, j + 3]), x, a3)
-    store(information, at0, a0)
-    store(information, at1, a1)
-    store(information, at2, a2)
-    store(information, at3, a3)
+        f0, f1, f2, f3 = splats(rows, row * size + j, zero)
+        a0, a1, a2, a3 = vector_fma(f0, x, a0), vector_fma(f1, x, a1), vector_fma(f2, x, a2), vector_fma(f3, x, a3)
+    store_four(information, j * size + k, a0, a1, a2, a3)

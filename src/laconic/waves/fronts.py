@@ -14,6 +14,7 @@ still finds w: what S^ lacks is an error of second order.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple, final
 
 import numpy as np
@@ -72,7 +73,13 @@ class Fronts:
         self.rule, self.arithmetic = rule, arithmetic
         self.heard: dict[int, Front] = {}
         self.told: dict[int, Front] = {}
-        self._nothing = Front(0.0, np.zeros((n_features, n_features)), np.zeros(rule.models(n_features)), 0.0)
+        self._n_features = n_features
+
+    @cached_property
+    def _nothing(self) -> Front:
+        """What went over an edge before anything did; a matrix that nobody needs where the tree is not deep."""
+        n = self._n_features
+        return Front(0.0, np.zeros((n, n)), np.zeros(self.rule.models(n)), 0.0)
 
     def forget(self, other: int) -> None:
         """What went over this edge does not count any more."""

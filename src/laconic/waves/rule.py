@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -42,6 +43,14 @@ def at_most(most: Numbers, numbers: Numbers) -> Numbers:
     if isinstance(numbers, np.ndarray):
         return np.minimum(most, numbers)
     return most if numbers > most else numbers
+
+
+@lru_cache(maxsize=64)  # all nodes of a simulator ask for the same
+def _carried(start: int, census: tuple[int, ...], horizon: float) -> float:
+    total = 0.0
+    for depth, agents in enumerate(census):
+        total += agents * min(float(start + len(census) - 1 - depth), horizon)
+    return total
 
 
 class ArmNumbers(NamedTuple):
@@ -152,10 +161,7 @@ class Rule(NamedTuple):
 
     def carried(self, start: int, census: Sequence[int]) -> float:
         """n^ = sum over agents of min(s+h-a, horizon): the samples that the wave of ``start`` will carry."""
-        total = 0.0
-        for depth, agents in enumerate(census):
-            total += agents * min(float(start + len(census) - 1 - depth), self.horizon)
-        return total
+        return _carried(start, tuple(census), self.horizon)
 
     def coarse(self, height: int) -> float:
         """kappa, or more in a deep tree."""

@@ -32,7 +32,7 @@ def _triangle(size: int) -> Array:
 
 def packed(matrix: Array) -> Array:
     """The lower triangle of a symmetric matrix, row by row."""
-    return np.asarray(matrix.ravel()[_triangle(len(matrix))])
+    return np.asarray(matrix.take(_triangle(len(matrix))))
 
 
 def unpacked(triangle: Array) -> Array:
@@ -200,13 +200,20 @@ def _row(rows: Mapping[str, Array], agent: int) -> dict[str, Array]:
 
 
 def _with_row(rows: Array | None, i: int, n_rows: int, part: Array) -> Array:
-    """Rows with one more, i, in its place; what is shorter is filled up with NaN, or with 0 where it is whole."""
-    if rows is None or (part.ndim and len(part) > rows.shape[1]):
-        longer = np.full((n_rows, *part.shape), np.nan if part.dtype.kind == "f" else 0, dtype=part.dtype)
+    """Rows with one more, after i others; what is shorter is filled up with NaN, or with 0 where it is whole."""
+    if part.ndim == 0:
+        rows = np.empty(n_rows, dtype=part.dtype) if rows is None else rows
+        rows[i] = part
+        return rows
+    nothing = np.nan if part.dtype.kind == "f" else 0
+    if rows is None or len(part) > rows.shape[1]:
+        longer = np.empty((n_rows, *part.shape), dtype=part.dtype)
         if rows is not None:
-            longer[:, : rows.shape[1]] = rows
+            longer[:i, : rows.shape[1]], longer[:i, rows.shape[1] :] = rows[:i], nothing
         rows = longer
-    rows[(i, slice(len(part))) if part.ndim else i] = part
+    rows[i, : len(part)] = part
+    if len(part) < rows.shape[1]:
+        rows[i, len(part) :] = nothing
     return rows
 
 
@@ -243,13 +250,15 @@ def _fronts_beside(node: Node, nodes: Sequence[Node]) -> Array:
     parent = node.place.parent
     if parent is None:
         return np.zeros(0)
-    size = 2 * front_size(node.n_features, node.rule.outputs)
-    both = np.full((2, size), np.nan)
-    for row, fronts in zip(both, (_fronts_of(node, parent), _fronts_of(nodes[parent], node.place.agent)), strict=True):
+    each = _fronts_of(node, parent), _fronts_of(nodes[parent], node.place.agent)
+    if not any(each):
+        return np.zeros(0)
+    both = np.full((2, 2 * front_size(node.n_features, node.rule.outputs)), np.nan)
+    for row, fronts in zip(both, each, strict=True):
         if fronts:
             flat = np.concatenate(fronts)
             row[: len(flat)] = flat
-    return both.ravel() if not np.isnan(both).all() else np.zeros(0)
+    return both.ravel()
 
 
 def _restore_fronts(node: Node, flat: Array) -> None:
