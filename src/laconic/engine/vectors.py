@@ -373,6 +373,8 @@ def vector_fnma(typing_context, a, b, c):
 
 
 vector_floor = _named("floor", 1)
+vector_rint = _named("rint", 1)
+vector_sqrt = _named("sqrt", 1)
 vector_abs = _named("fabs", 1)
 vector_larger = _choose(">")
 vector_smaller = _choose("<")
