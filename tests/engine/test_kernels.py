@@ -11,8 +11,9 @@ import pytest
 from numba import njit
 
 import laconic as lc
-from laconic.engine import abreast, cache, moving, rounds, rows, sincos, single
+from laconic.engine import abreast, cache, coding, lanes, moving, rounds, rows, sincos, single
 from laconic.engine.compiled import map_features, padded
+from laconic.engine.vectors import load, splat, store
 
 
 @njit
@@ -143,6 +144,51 @@ def test_sums_of_rows_abreast_have_the_order_of_each_alone(dtype):
     for lane in range(1, width):
         alone += parts[:, lane]
     assert np.array_equal(found[0], alone)
+
+
+@njit
+def double_few(array, told, count, found):
+    some = lanes.load_few(array, 1, count)
+    lanes.store_few(found, 1, some + some, count)
+    lanes.store_few_bytes(told, 1, lanes.load_few_bytes(told, 1, count, some) + some, count)
+    return count
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_what_is_behind_the_last_row_is_left_alone(dtype):
+    width = 32 // np.dtype(dtype).itemsize
+    for count in range(width + 1):
+        array, found = np.arange(width + 2).astype(dtype), np.full(width + 2, -1, dtype)
+        told = np.full(width + 2, 7, np.uint8)
+        double_few(array, told, count, found)
+        here = slice(1, 1 + count)
+        assert np.array_equal(found[here], 2 * array[here])
+        assert np.array_equal(told[here], 7 + np.arange(1, 1 + count))
+        assert np.all(np.delete(found, here) == -1)
+        assert np.all(np.delete(told, here) == 7)
+
+
+@njit
+def lattices_of(peaks, cells, rounding, abreast, alone):
+    real, high = peaks.dtype.type, lanes.upward(load(peaks, 0))
+    columns = lanes.lattices(real, rounding, cells, splat(real(0)) - high, high)
+    for k in range(4):
+        store(abreast, k * peaks.shape[1], columns[k])
+    for r in range(peaks.shape[1]):
+        top = real(coding.upward_float32(peaks[0, r]))
+        alone[0, r], alone[1, r], alone[2, r], alone[3, r] = coding.lattice(real, rounding, cells, -top, top)
+
+
+@pytest.mark.parametrize("rounding", [coding.RISE, coding.TREAD])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_lattices_of_rows_abreast_are_those_of_each_alone(dtype, rounding):
+    width = 32 // np.dtype(dtype).itemsize
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        peaks = (rng.uniform(size=(1, width)) * 10.0 ** rng.integers(-30, 30, size=(1, width))).astype(dtype)
+        together, alone = np.empty((4, width), dtype), np.empty((4, width), dtype)
+        lattices_of(peaks, 5, rounding, together, alone)
+        assert np.array_equal(together, alone)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int64, np.bool_])

@@ -124,6 +124,9 @@ def disagree_row(broadcast, at, neighbours, start, stop, pull, pull_at, size):
     next row and means nothing.
     """
     width, length = width_of(broadcast), broadcast.shape[1]
+    if size == 3 * width:  # of rows this short, how to find the tile would be a tenth of all that is learned
+        _three(broadcast, at, 0, length, neighbours, start, stop, pull, pull_at)
+        return
     k = 0
     while k < size:
         left = (size - k) // width

@@ -41,6 +41,7 @@ SOURCES = (
     "endings",
     "entropy_coding",
     "inner",
+    "lanes",
     "least_squares",
     "lifting",
     "linearized",

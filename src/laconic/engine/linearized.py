@@ -11,28 +11,41 @@ import math
 
 from laconic.engine.abreast import disagree_row, peaks_across, sums_across
 from laconic.engine.budgeting import BY_ROUND, N_REMEMBERED, admits, pays
-from laconic.engine.coding import DENSE, SAID, SAME, SILENT, upward_float32
+from laconic.engine.coding import DENSE, SAID, SAME, upward_float32
+from laconic.engine.lanes import (
+    lengths_of,
+    load_few,
+    store_few,
+    store_few_bytes,
+    upward,
+    where_equal,
+    where_less,
+    where_numbers,
+)
 from laconic.engine.rows import add_row, clear_row, dot_part, dot_row
-from laconic.engine.steps import slope_of
+from laconic.engine.steps import SQUARED, slope_of
 from laconic.engine.summing import MAGIC_32, MAGIC_64
 from laconic.engine.vectors import (
     add_bits,
+    all_less,
     ladder,
     lean,
     load,
     load_some,
     prefetch,
     splat,
+    splat_at,
     store,
     store_some,
     vector_abs,
     vector_fma,
     vector_larger,
+    vector_sqrt,
     width_of,
 )
 
 # Rows of what is found for each of the rows abreast.
-MARGIN, SQUARE, PEAK, SLOPE, GAIN, N_LEARNED = range(6)
+MARGIN, SQUARE, PEAK, SLOPE, GAIN, SPEAKS, N_LEARNED = range(7)
 
 # Beyond so many bytes models do not stay in the cache from one round to the next, and rows are asked for in advance:
 # an agent's own some rows ahead; replicas, which neighbours read, as many as METIS has in a part.
@@ -76,9 +89,7 @@ def step_row(
     Returns the parts of the innovation's peak and, as ``dot_part`` sums, of its square, unless nobody ``asks``.
     """
     real, width = weights.dtype.type, width_of(weights)
-    slope, shrink, rho, gain, factor, magic = (
-        splat(slope), splat(shrink), splat(rho), splat(gain), splat(factor), splat(magic),
-    )  # fmt: skip
+    shrink, rho, factor, magic = splat(shrink), splat(rho), splat(factor), splat(magic)
     top, peak = load(tops, 0), splat(real(0))
     s0 = s1 = s2 = s3 = splat(real(0))
     k = 0
@@ -134,8 +145,7 @@ def learn_rows(
     """LEARN for the rows from ``begin`` to ``end``, whose features begin at ``phi_row``; the row that diverged, or -1.
 
     What is tallied is still to be folded: as many rows as there are, at most ``FOLDED``. In ``errors`` who speaks in
-    codes leaves their scale, until ``settle_rows`` knows the error. What is one number a row has
-    loops of its own, in which no row waits for another's roots and quotients.
+    codes leaves their scale, until ``settle_rows`` knows the error. What is one number a row is a lane of a vector.
     """
     _, loss, rho, shrink, _, rounding, _, fixed_low, fixed_high, _, n_features, _, unit, _ = plan[:14]
     message_bits, purse = plan.message_bits, plan.purse
@@ -149,8 +159,11 @@ def learn_rows(
     by_round = purse.kind == BY_ROUND
     direct = rounding == DENSE and threshold <= 0.0 and by_round
     far = weights.size * weights.itemsize > CACHED
+    zero, one, two = splat(real(0)), splat(real(1)), splat(real(2))
+    # A norm of this precision is below a threshold if it is below the least number of that precision that is not.
+    limits, least = splat(real(limit)), splat(real(upward_float32(threshold) if weights.itemsize == 4 else threshold))
     for first in range(begin, end, width):
-        n_rows = min(width, end - first)
+        n_rows, here = min(width, end - first), t * n_agents + first
         for r in range(n_rows):
             i, pull_at = first + r, r * whole
             if far:
@@ -163,65 +176,67 @@ def learn_rows(
             store(parts, r * width, dot_part(weights, i * size, phi, phi_at, size))
         sums_across(parts, found, MARGIN * width)
 
-        bad = -1
-        for r in range(n_rows):
-            i, margin = first + r, found[MARGIN, r]
-            predictions[t, i] = margin
-            if not abs(margin) <= limit:
-                bad, n_rows = t * n_agents + i, r
-                break
-            phi_at = (phi_row + i - begin) * length
-            square = real(1.0) if unit else dot_row(phi, phi_at, phi, phi_at, length)
-            found[SLOPE, r] = (real(1.0) / max(real(1.0), square)) * real(slope_of(loss, margin, labels[t, i]))
-            found[GAIN, r] = real(1.0) / (rate + real(2.0) * rho * real(starts[i + 1] - starts[i]))
+        bad, margins, degrees = -1, load(found, MARGIN * width), lengths_of(starts, first, n_rows, one)
+        store_few(predictions, here, margins, n_rows)
+        if not all_less(vector_abs(margins), limits):  # rare: some row diverges, if none of those behind the last one
+            for r in range(n_rows):
+                if not abs(found[MARGIN, r]) <= limit:
+                    bad, n_rows = here + r, r
+                    break
+        if loss == SQUARED and unit:
+            label = load_few(labels, here, n_rows)
+            store(found, SLOPE * width, where_numbers(label, label, two * (margins - label), zero))
+        else:
+            for r in range(n_rows):
+                phi_at = (phi_row + first + r - begin) * length
+                square = real(1.0) if unit else dot_row(phi, phi_at, phi, phi_at, length)
+                slope = real(slope_of(loss, found[MARGIN, r], labels[t, first + r]))
+                found[SLOPE, r] = (real(1.0) / max(real(1.0), square)) * slope
+        store(found, GAIN * width, one / (splat(rate) + splat(real(2.0) * rho) * degrees))
 
         for r in range(n_rows):
-            i = first + r
-            phi_at = (phi_row + i - begin) * length
+            phi_at = (phi_row + first + r - begin) * length
             peak_part, square_part = step_row(
-                weights, duals, broadcast, i * size, pull, r * whole, phi, phi_at, size, answer, not direct,
-                found[SLOPE, r], shrink, rho, found[GAIN, r], factor, magic, units, tops,
+                weights, duals, broadcast, (first + r) * size, pull, r * whole, phi, phi_at, size, answer, not direct,
+                splat_at(found, SLOPE * width + r), shrink, rho, splat_at(found, GAIN * width + r), factor, magic,
+                units, tops,
             )  # fmt: skip
             if not direct:
                 store(peaks, r * width, peak_part)
                 store(parts, r * width, square_part)
+
+        # Nothing is said but what the censor lets through, and where h = 0, and so is Q(h), that nothing has changed.
+        speaks, peak, square = one, zero, zero
         if not direct:
             sums_across(parts, found, SQUARE * width)
             peaks_across(peaks, found, PEAK * width)
-
-        for r in range(n_rows):
-            i = first + r
-            square = found[SQUARE, r]
-            said, beyond, connected = SAID, 0, starts[i + 1] > starts[i]
-            errors[i] = real(0)
-            if not direct:
-                norm, remembered = math.sqrt(square), i * N_REMEMBERED
-                if by_round:
-                    silent = norm < threshold
-                else:
-                    silent = not (
-                        admits(norm, threshold, purse, memory, remembered)
-                        and pays(norm, message_bits, purse, memory, remembered)
+            peak, square = load(found, PEAK * width), load(found, SQUARE * width)
+            if by_round:
+                speaks = where_less(vector_sqrt(square), least, zero, one)
+            else:
+                for r in range(n_rows):
+                    norm, remembered = math.sqrt(found[SQUARE, r]), (first + r) * N_REMEMBERED
+                    found[SPEAKS, r] = admits(norm, threshold, purse, memory, remembered) and pays(
+                        norm, message_bits, purse, memory, remembered
                     )
-                if silent:
-                    said = SILENT
-                elif rounding != DENSE:
-                    low, high, peak = fixed_low, fixed_high, found[PEAK, r]
-                    if low == high and peak > 0:
-                        high = real(upward_float32(peak))
-                        low = -high
-                    if low == high:  # h = 0, and so is Q(h)
-                        said = SAME
-                    else:
-                        if peak > high or -peak < low:
-                            beyond = count_beyond(weights, broadcast, i, n_features, low, high)
-                        errors[i] = high
-                if said != SAID:
-                    errors[i] = square
-            spoken[i] = said
-            sent[t, i] = said != SILENT and connected
-            if beyond and connected:  # else it stays zero
-                outside[t, i] = beyond
+                speaks = load(found, SPEAKS * width)
+        said, high, most = speaks, zero, zero
+        if rounding != DENSE:
+            high = splat(fixed_high)
+            most = splat(min(fixed_high, -fixed_low))
+            if fixed_low == fixed_high:
+                high = most = upward(peak)
+                said = where_less(zero, peak, speaks, speaks * splat(real(SAME)))
+        store_few(errors, first, where_equal(said, one, high, square), n_rows)
+        store_few_bytes(spoken, first, said, n_rows)
+        heard = where_less(zero, degrees, where_less(zero, said, one, zero), zero)
+        store_few_bytes(sent, here, heard, n_rows)
+        if rounding != DENSE and not all_less(where_less(most, peak, heard, zero), one):
+            for r in range(n_rows):  # else it stays zero
+                if spoken[first + r] == SAID and sent[t, first + r]:
+                    top = errors[first + r]
+                    low = -top if fixed_low == fixed_high else fixed_low
+                    outside[t, first + r] = count_beyond(weights, broadcast, first + r, n_features, low, top)
 
         if bad >= 0:
             return bad

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from laconic.engine.abreast import sums_across
 from laconic.engine.coding import BYTE, DENSE, SAID, lattice, put_codes
+from laconic.engine.lanes import lattices, load_few, load_few_bytes, store_few, where_equal
 from laconic.engine.linearized import CACHED, LINE_BYTES
 from laconic.engine.rows import distance_part, subtract_row
 from laconic.engine.vectors import (
@@ -20,6 +21,7 @@ from laconic.engine.vectors import (
     load_some,
     prefetch,
     splat,
+    splat_at,
     store,
     store_some,
     vector_floor,
@@ -67,7 +69,6 @@ def settle_row(weights, broadcast, at, size, mean, mask, cells, edge, base, shif
     """
     real, width = weights.dtype.type, width_of(weights)
     zero, last = splat(real(0)), splat(real(cells - 1))
-    edge, base, shift, cell_width = splat(edge), splat(base), splat(shift), splat(cell_width)
     e0 = e1 = e2 = e3 = d0 = d1 = d2 = d3 = zero
     k = 0
     while k + 4 * width <= size:
@@ -106,21 +107,22 @@ def settle_rows(begin, end, alone, plan, rows, scratch, mean, errors, distances)
     weights, broadcast, spoken = rows.weights, rows.broadcast, rows.spoken
     mask, parts, peaks, found = scratch.mask, scratch.parts, scratch.peaks, scratch.found
     real, size, width = weights.dtype.type, weights.shape[1], width_of(weights)
-    nothing, quantized = real(0), rounding != DENSE
+    nothing, said, quantized = splat(real(0)), splat(real(SAID)), rounding != DENSE
     far, ahead = weights.size * weights.itemsize > CACHED, _AHEAD_BYTES // weights.itemsize
     for first in range(begin, end, width):
         n_rows = min(width, end - first)
-        for r in range(n_rows if quantized else 0):
-            if spoken[first + r] == SAID:
-                low, high = fixed_low, fixed_high
-                if low == high:
-                    high = errors[first + r]  # where LEARN has left it
-                    low = -high
-                found[EDGE, r], found[BASE, r], found[SHIFT, r], found[CELL, r] = lattice(
-                    real, rounding, cells, low, high
-                )
+        if quantized:
+            low, high = splat(fixed_low), splat(fixed_high)
+            if fixed_low == fixed_high:
+                high = load_few(errors, first, n_rows)  # where LEARN has left it
+                low = nothing - high
+            edge, base, shift, cell_width = lattices(real, rounding, cells, low, high)
+            store(found, EDGE * width, edge)
+            store(found, BASE * width, base)
+            store(found, SHIFT * width, shift)
+            store(found, CELL * width, cell_width)
         for r in range(n_rows):
-            at, error = (first + r) * size, splat(nothing)
+            at, error = (first + r) * size, nothing
             if far:
                 for k in range(0, size, LINE_BYTES // weights.itemsize):
                     prefetch(weights, at + ahead + k)
@@ -129,8 +131,9 @@ def settle_rows(begin, end, alone, plan, rows, scratch, mean, errors, distances)
                 distance = distance_part(weights, at, mean, 0, size)
             elif quantized:
                 error, distance = settle_row(
-                    weights, broadcast, at, size, mean, mask, cells, found[EDGE, r], found[BASE, r], found[SHIFT, r],
-                    found[CELL, r], True,
+                    weights, broadcast, at, size, mean, mask, cells, splat_at(found, EDGE * width + r),
+                    splat_at(found, BASE * width + r), splat_at(found, SHIFT * width + r),
+                    splat_at(found, CELL * width + r), True,
                 )  # fmt: skip
             else:
                 error, distance = settle_row(
@@ -140,13 +143,11 @@ def settle_rows(begin, end, alone, plan, rows, scratch, mean, errors, distances)
             store(peaks, r * width, distance)
         if quantized:
             sums_across(parts, found, ERROR * width)
+            spoke, before = load_few_bytes(spoken, first, n_rows, said), load_few(errors, first, n_rows)
+            store_few(errors, first, where_equal(spoke, said, load(found, ERROR * width), before), n_rows)
         if not alone:
             sums_across(peaks, found, DISTANCE * width)
-        for r in range(n_rows):
-            if quantized and spoken[first + r] == SAID:
-                errors[first + r] = found[ERROR, r]
-            if not alone:
-                distances[first + r] = found[DISTANCE, r]
+            store_few(distances, first, load(found, DISTANCE * width), n_rows)
 
 
 @lean
@@ -159,8 +160,7 @@ def measure_rows(begin, end, weights, mean, scratch, distances):
         for r in range(n_rows):
             store(parts, r * width, distance_part(weights, (first + r) * size, mean, 0, size))
         sums_across(parts, found, DISTANCE * width)
-        for r in range(n_rows):
-            distances[first + r] = found[DISTANCE, r]
+        store_few(distances, first, load(found, DISTANCE * width), n_rows)
 
 
 @lean

@@ -20,6 +20,7 @@ from laconic.engine.vectors import (
     Vector,
     all_less,
     call_llvm,
+    doubled,
     element,
     jit,
     load,
@@ -124,6 +125,9 @@ def prefetch_row(samples, row):
         prefetch(samples, row * length + k)
 
 
+_LANE = ir.IntType(32)
+
+
 class _Waves(NamedTuple):
     """The numbers of a sine-cosine by reduction to a quadrant (Cody-Waite) and two short polynomials.
 
@@ -211,9 +215,7 @@ def sine_cosine(typing_context, phase):
     def codegen(context, builder, signature, args):
         vector = context.get_value_type(kind)
         both = _emit_sine_cosine(builder, splat_value(builder, args[0], vector), vector, phase.bitwidth)
-        return context.make_tuple(
-            builder, pair, [builder.extract_element(one, ir.Constant(ir.IntType(32), 0)) for one in both]
-        )
+        return context.make_tuple(builder, pair, [builder.extract_element(one, ir.Constant(_LANE, 0)) for one in both])
 
     return pair(phase), codegen
 
@@ -221,19 +223,48 @@ def sine_cosine(typing_context, phase):
 @intrinsic
 def put_waves(typing_context, phases, at, scale, phi, cosine_at, sine_at):
     """``phi[cosine_at:], phi[sine_at:] = scale cos, scale sin`` of the vector of phases at ``at``, all below 1e4."""
-    kind = Vector(phases.dtype)
 
     def codegen(context, builder, signature, args):
-        vector, n_bits = context.get_value_type(kind), phases.dtype.bitwidth
-        source = element(context, builder, signature.args[0], args[0], args[1], vector)
-        factor = splat_value(builder, args[2], vector)
-        s, c = _emit_sine_cosine(builder, builder.load(source, align=n_bits // 8), vector, n_bits)
-        for value, place in ((c, args[4]), (s, args[5])):
-            target = element(context, builder, signature.args[3], args[3], place, vector)
-            builder.store(builder.fmul(factor, value), target, align=n_bits // 8)
-        return context.get_dummy_value()
+        places = [(args[1], args[4], args[5])]
+        return _emit_waves(context, builder, signature, args, places)
 
     return types.none(phases, types.intp, phases.dtype, phi, types.intp, types.intp), codegen
+
+
+@intrinsic
+def put_two_waves(typing_context, phases, at, step, scale, phi, cosine_at, sine_at):
+    """``put_waves`` of the vector at ``at`` and of the one ``step`` behind it, for registers that hold both."""
+
+    def codegen(context, builder, signature, args):
+        first = args[1], args[5], args[6]
+        places = [first, tuple(builder.add(place, args[2]) for place in first)]
+        return _emit_waves(context, builder, signature, [*args[:2], *args[3:]], places)
+
+    return types.none(phases, types.intp, types.intp, phases.dtype, phi, types.intp, types.intp), codegen
+
+
+def _emit_waves(context, builder, signature, args, places):
+    """The waves of one vector of phases, or of two: from where in phases to where in ``phi``."""
+    array, target = signature.args[0], next(kind for kind in signature.args[1:] if isinstance(kind, types.Array))
+    vector, n_bits = context.get_value_type(Vector(array.dtype)), array.dtype.bitwidth
+    lanes = [
+        ir.Constant(ir.VectorType(_LANE, vector.count), list(range(k, k + vector.count))) for k in (0, vector.count)
+    ]
+    some = [
+        builder.load(element(context, builder, array, args[0], place, vector), align=n_bits // 8)
+        for place, _, _ in places
+    ]
+    phase = some[0]
+    if len(places) > 1:
+        both = ir.Constant(ir.VectorType(_LANE, 2 * vector.count), list(range(2 * vector.count)))
+        phase = builder.shuffle_vector(*some, both)
+    factor = splat_value(builder, args[2], phase.type)
+    s, c = (builder.fmul(factor, wave) for wave in _emit_sine_cosine(builder, phase, phase.type, n_bits))
+    for (_, *to), lane in zip(places, lanes, strict=False):
+        for value, place in zip((c, s), to, strict=True):
+            part = value if len(places) == 1 else builder.shuffle_vector(value, value, lane)
+            builder.store(part, element(context, builder, target, args[3], place, vector), align=n_bits // 8)
+    return context.get_dummy_value()
 
 
 @jit
@@ -251,7 +282,7 @@ def map_block(front, samples, start, stop, frequencies, n_frequencies, scale, ph
 def wave(phases, n_rows, n_frequencies, scale, phi, phi_row):
     """``phi[phi_row:] = scale [cos(phases), sin(phases)]``; returns how many rows precede the first infinite phase.
 
-    The last vector of a row ends where its waves do, and repeats some of the one before.
+    The last vector of a row, or the last two, end where its waves do, and repeat some of those before.
     """
     limit = phases.dtype.type(1e4)
     limits = splat(limit)
@@ -261,7 +292,12 @@ def wave(phases, n_rows, n_frequencies, scale, phi, phi_row):
         inside = True
         for k in range(0, length, width):
             inside &= all_less(vector_abs(load(phases, at + k)), limits)
-        if n_frequencies >= width:
+        if n_frequencies > width and doubled():
+            for k in range(0, n_frequencies - 2 * width, 2 * width):
+                put_two_waves(phases, at + k, width, scale, phi, out + k, out + n_frequencies + k)
+            k, step = max(0, n_frequencies - 2 * width), min(width, n_frequencies - width)
+            put_two_waves(phases, at + k, step, scale, phi, out + k, out + n_frequencies + k)
+        elif n_frequencies >= width:
             for k in range(0, n_frequencies - width, width):
                 put_waves(phases, at + k, scale, phi, out + k, out + n_frequencies + k)
             k = n_frequencies - width

@@ -129,6 +129,17 @@ def width_of(typing_context, array):
 
 
 @intrinsic
+def doubled(typing_context):
+    """Whether registers hold two vectors, as a constant of the compiled code."""
+
+    def codegen(context, builder, signature, args):
+        features = context.codegen().magic_tuple()[2].split(",")
+        return context.get_constant(types.boolean, "+avx512f" in features)
+
+    return types.boolean(), codegen
+
+
+@intrinsic
 def load(typing_context, array, index):
     """The vector that starts at ``array[index]`` of a contiguous array."""
     result = Vector(array.dtype)
@@ -373,6 +384,8 @@ def vector_fnma(typing_context, a, b, c):
 
 
 vector_floor = _named("floor", 1)
+vector_rint = _named("rint", 1)
+vector_sqrt = _named("sqrt", 1)
 vector_abs = _named("fabs", 1)
 vector_larger = _choose(">")
 vector_smaller = _choose("<")
