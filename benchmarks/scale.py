@@ -129,21 +129,21 @@ def threads(n_agents: int = 100_000, n_frequencies: int = 50) -> dict[str, float
 
 
 MEMORY = """
-import ctypes, resource, sys
+import ctypes, sys
 sys.path.insert(0, {folder!r})
 import numpy as np, laconic as lc
 from scale import D, LOUD, network
 n, L = {n_agents}, {n_frequencies}
-def resident():
-    return int(next(line for line in open("/proc/self/status") if line.startswith("VmRSS")).split()[1])
+def kilobytes(name):  # of the kernel's own books: getrusage gives a new process the largest memory of its parent
+    return int(next(line for line in open("/proc/self/status") if line.startswith(name)).split()[1])
 # The engine, loaded and compiled, before anything large is there.
 small = np.ones((1, 10, D), dtype=np.float32), np.ones((1, 10), dtype=np.float32)
 lc.simulate(LOUD, lc.RandomFeatures.gaussian(D, L), network(10), *small, dtype="float32")
 graph = network(n)
 graph.numbering
-made = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+made = kilobytes("VmHWM")
 ctypes.CDLL(None).malloc_trim(0)  # what making the network has left would otherwise be taken over, and not counted
-base = resident()
+base = kilobytes("VmRSS")
 open("/proc/self/clear_refs", "w").write("5")  # the largest memory is counted from here on
 def blocks():
     for k in range({n_rounds}):
@@ -151,7 +151,7 @@ def blocks():
         yield X, X[..., 0] * X[..., 1]
 features = lc.RandomFeatures.gaussian(D, L, bandwidth=1.0, seed=0)
 trace = lc.simulate(LOUD, features, graph, blocks(), dtype="float32", every={every})
-peak = int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
+peak = kilobytes("VmHWM")
 numbered = 8 * (n + 1) + 4 * len(graph.neighbours) + 8 * n  # the graph of the run: its lists, and who is where
 print(made * 1024, base * 1024, peak * 1024, numbered, 4 * n * (D + 1), trace.seconds)
 """
@@ -184,7 +184,7 @@ def memory(n_agents: int = 1_000_000, n_frequencies: int = 10, n_rounds: int = 5
 
 
 MATRICES = """
-import resource, sys, time
+import sys, time
 sys.path.insert(0, {folder!r})
 import numpy as np, laconic as lc
 from scale import D, network
@@ -195,9 +195,11 @@ X = np.random.default_rng(0).uniform(size=(T, n, D))
 y = X[..., 0] * X[..., 1]
 lc.simulate(learner, features, network(10), X[:2, :10], y[:2, :10])
 graph = network(n)
-before, took = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+def largest():
+    return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
+before, took = largest(), time.process_time()
 lc.simulate(learner, features, graph, X, y)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, time.process_time() - took)
+print(largest() - before, time.process_time() - took)
 """
 
 

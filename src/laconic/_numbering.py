@@ -2,6 +2,8 @@
 
 METIS (``pymetis``, where it is installed) cuts the network into small parts with few edges between them; otherwise the
 reverse order of Cuthill and McKee, a walk over the network from its rim, does nearly as well on networks in the plane.
+Where anybody may hear anybody there are no such parts, and METIS looks for them for long: half a minute among 10^6
+agents, for rounds as long as after the walk, which takes a fraction of a second.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ _LEAST = 4096  # below, all models lie in the cache anyway
 _WINDOW = 512  # rows that are at hand
 _NEAR_ENOUGH = 0.9
 _PART = 256  # agents
+_BALLS, _CLOSED = 16, 0.5  # around how many agents is looked, and how much of what they hear must be from nearby
 
 
 def locality(starts: Array, neighbours: Array) -> float:
@@ -23,11 +26,32 @@ def locality(starts: Array, neighbours: Array) -> float:
     return float((np.abs(neighbours - own) <= _WINDOW).mean()) if len(own) else 1.0
 
 
+def closeness(starts: Array, neighbours: Array) -> float:
+    """Share of an agent's neighbours that are among the few hundred around one and the same agent, as it is.
+
+    On average over the agents of some such balls, spread over the network: 0.9 in the plane and in trees, 0.3 where
+    seven neighbours are anywhere. Of an agent with very many neighbours the first ones are looked at.
+    """
+    shares = []
+    for centre in np.linspace(0, len(starts) - 2, _BALLS).astype(int).tolist():
+        ball, reached, heard = {centre}, [centre], []
+        for agent in reached:  # which grows while there is room in the ball
+            near = neighbours[starts[agent] : starts[agent + 1]][:_PART].tolist()
+            heard.append(near)
+            fresh = [other for other in dict.fromkeys(near) if other not in ball][: _PART - len(ball)]
+            ball.update(fresh)
+            reached.extend(fresh)
+        shares += [sum(other in ball for other in near) / len(near) for near in heard if near]
+    return float(np.mean(shares)) if shares else 1.0
+
+
 def numbering(starts: Array, neighbours: Array) -> Array | None:
     """Agents in an order in which neighbours are near; None if the network is small, or they already are."""
     n_agents = len(starts) - 1
     if n_agents < _LEAST or locality(starts, neighbours) >= _NEAR_ENOUGH:
         return None
+    if closeness(starts, neighbours) < _CLOSED:
+        return by_walking(starts, neighbours)
     try:
         return by_parts(starts, neighbours)
     except ImportError:

@@ -136,6 +136,27 @@ def test_in_a_part_agents_with_as_many_neighbours_follow_each_other():
     assert (np.diff(degrees) == 0).mean() > 0.9
 
 
+@pytest.mark.parametrize(
+    ("network", "close"),
+    [
+        (lc.Network.geometric(6000, 0.02, seed=1, connect=True), True),
+        (lc.Network.random(6000, p=7 / 6000, seed=1, connect=True), False),
+        (lc.Network.from_edges(6000, [(i, (i - 1) // 2) for i in range(1, 6000)]), True),  # a tree
+        (lc.Network.star(6000), True),
+    ],
+    ids=["geometric", "random", "tree", "star"],
+)
+def test_only_networks_of_close_parts_are_cut_into_parts(network, close, monkeypatch):
+    """METIS takes half a minute for a random network of 10^6 agents, and rounds are not shorter for it."""
+    pytest.importorskip("pymetis")
+    share = _numbering.closeness(network.starts, network.neighbours)
+    assert share > 0.6 if close else share < 0.4
+    cut = []
+    monkeypatch.setattr(_numbering, "by_parts", lambda *lists: cut.append(True) or np.arange(6000)[::-1])
+    order = _numbering.numbering(network.starts, network.neighbours)
+    assert bool(cut) == close and np.array_equal(np.sort(order), np.arange(6000))
+
+
 def test_what_is_small_or_near_already_keeps_its_numbers():
     assert lc.Network.random(50, p=0.2).numbering is None
     assert lc.Network.ring(5000).numbering is None
