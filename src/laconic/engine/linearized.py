@@ -32,7 +32,7 @@ from laconic.engine.vectors import (
     lean,
     load,
     load_some,
-    prefetch,
+    prefetch_row,
     splat,
     splat_at,
     store,
@@ -51,7 +51,6 @@ MARGIN, SQUARE, PEAK, SLOPE, GAIN, SPEAKS, N_LEARNED = range(7)
 # an agent's own some rows ahead; replicas, which neighbours read, as many as METIS has in a part.
 CACHED = 1 << 21
 _AHEAD, _PART = 12, 256
-LINE_BYTES = 64
 
 
 @ladder
@@ -131,10 +130,9 @@ def prefetch_ahead(weights, duals, broadcast, i):
     """Ask for what is read of the rows some way behind the i-th."""
     size = weights.shape[1]
     own, heard = (i + _AHEAD) * size, (i + _PART) * size
-    for k in range(0, size, LINE_BYTES // weights.itemsize):
-        prefetch(weights, own + k)
-        prefetch(duals, own + k)
-        prefetch(broadcast, heard + k)
+    prefetch_row(weights, own, size)
+    prefetch_row(duals, own, size)
+    prefetch_row(broadcast, heard, size)
 
 
 @lean

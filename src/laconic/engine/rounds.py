@@ -31,7 +31,7 @@ from laconic.engine.endings import AGAIN, BAD_INPUT, DIVERGED, DIVERGENCE, FINIS
 from laconic.engine.robust import sum_up
 from laconic.engine.rows import clear_row, dot_row
 from laconic.engine.settling import apply_rows, measure_rows
-from laconic.engine.sincos import map_block, prefetch_row
+from laconic.engine.sincos import map_block
 from laconic.engine.steps import ADAPT_THEN_COMBINE, LINEARIZED, LOCAL, PROXIMAL, hear_row, learn_row, value_of
 from laconic.engine.summing import FOLDED, fits, fold, scale_of, tally_row, top_of, total_of
 from laconic.engine.vectors import (
@@ -40,6 +40,7 @@ from laconic.engine.vectors import (
     largest_of,
     lean,
     load,
+    prefetch_row,
     splat,
     vector_abs,
     vector_larger,
@@ -249,8 +250,8 @@ def map_rows(front, samples, frequencies, n_frequencies, scale, phases, phi):
 def look_ahead(row, stop, front, samples, frequencies, n_frequencies, scale, phases, ahead):
     """Features of the rows up to ``stop``; the first of which they are not finite, or the number of all rows."""
     good = map_block(front, samples, row, stop, frequencies, n_frequencies, scale, phases, ahead, 0)
-    for k in range(stop, min(2 * stop - row, samples.shape[0])):
-        prefetch_row(samples, k)
+    n_rows, length = min(stop - row, samples.shape[0] - stop), samples.shape[1]
+    prefetch_row(samples, stop * length, n_rows * length)
     return row + good if good < stop - row else samples.shape[0]
 
 

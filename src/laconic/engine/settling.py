@@ -10,7 +10,7 @@ from __future__ import annotations
 from laconic.engine.abreast import sums_across
 from laconic.engine.coding import BYTE, DENSE, SAID, lattice, put_codes
 from laconic.engine.lanes import lattices, load_few, load_few_bytes, store_few, where_equal
-from laconic.engine.linearized import CACHED, LINE_BYTES
+from laconic.engine.linearized import CACHED
 from laconic.engine.rows import distance_part, subtract_row
 from laconic.engine.vectors import (
     keep,
@@ -19,7 +19,7 @@ from laconic.engine.vectors import (
     load,
     load_bytes,
     load_some,
-    prefetch,
+    prefetch_row,
     splat,
     splat_at,
     store,
@@ -124,9 +124,8 @@ def settle_rows(begin, end, alone, plan, rows, scratch, mean, errors, distances)
         for r in range(n_rows):
             at, error = (first + r) * size, nothing
             if far:
-                for k in range(0, size, LINE_BYTES // weights.itemsize):
-                    prefetch(weights, at + ahead + k)
-                    prefetch(broadcast, at + ahead + k)
+                prefetch_row(weights, at + ahead, size)
+                prefetch_row(broadcast, at + ahead, size)
             if spoken[first + r] != SAID:
                 distance = distance_part(weights, at, mean, 0, size)
             elif quantized:

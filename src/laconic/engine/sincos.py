@@ -24,7 +24,6 @@ from laconic.engine.vectors import (
     element,
     jit,
     load,
-    prefetch,
     splat,
     splat_value,
     vector_abs,
@@ -115,14 +114,6 @@ def project(samples, start, stop, frequencies, phases):
                 _tile_1x1(samples, start + row, frequencies, phases, row, column)
             row += 1
         column += 3 * width if wide else width
-
-
-@jit
-def prefetch_row(samples, row):
-    """Fetch a row of inputs into the cache while there is still other work to do."""
-    length = samples.shape[1]
-    for k in range(0, length, 64 // samples.itemsize):
-        prefetch(samples, row * length + k)
 
 
 _LANE = ir.IntType(32)
