@@ -7,7 +7,7 @@ import pytest
 
 import laconic as lc
 from laconic import _numbering
-from laconic.engine import compiled, linearized, moving
+from laconic.engine import compiled, linearized, moving, planning
 
 LEARNERS = {
     "odkla": lc.ODKLA(rho=0.3, eta=1.0),
@@ -160,6 +160,32 @@ def test_only_networks_of_close_parts_are_cut_into_parts(network, close, monkeyp
 def test_what_is_small_or_near_already_keeps_its_numbers():
     assert lc.Network.random(50, p=0.2).numbering is None
     assert lc.Network.ring(5000).numbering is None
+
+
+def test_distant_neighbours_are_listed_by_groups_of_rows():
+    network = lc.Network.small_world(3001, 6, 0.05, seed=3)
+    starts, neighbours = network.starts, network.neighbours.astype(np.int32)
+    far_starts, far = moving.distant(starts, neighbours)
+    for group, first in enumerate(range(0, 3001, moving.GROUP)):
+        expected = []
+        for i in range(first, min(3001, first + moving.GROUP)):
+            heard = neighbours[starts[i] : starts[i + 1]].tolist()
+            expected += [j for j in heard if abs(i - j) > moving.NEAR]
+        assert far[far_starts[group] : far_starts[group + 1]].tolist() == expected
+    assert len(far_starts) == 377 and far_starts[-1] == len(far)
+
+
+@pytest.mark.parametrize("network", [lc.Network.random(6001, p=1e-3, seed=0, connect=True), lc.Network.grid(60, 100)])
+def test_who_is_asked_for_in_advance_changes_no_bit(network, monkeypatch):
+    n = network.n_agents
+    X = np.random.default_rng(0).uniform(size=(3, n, 2))
+    traces = []
+    for least in (0, 1 << 40):
+        monkeypatch.setattr(planning, "DISTANT", least)
+        features = lc.RandomFeatures.gaussian(2, 50, bandwidth=0.5)
+        traces.append(lc.simulate(LEARNERS["qc-odkla"], features, network, X, X[..., 0], dtype="float32"))
+    assert np.array_equal(traces[0].predictions, traces[1].predictions)
+    assert np.array_equal(traces[0].state.duals, traces[1].state.duals)
 
 
 @pytest.mark.parametrize("shape", [(1, 7, 5), (3, 50, 5), (2, 9, 20), (1, 2, 77), (4, 6, 1), (2, 5, 8), (1, 1, 3)])

@@ -15,7 +15,7 @@ from laconic.channel import longest_message
 from laconic.engine import coding, endings, linearized, moving, rounds, settling, steps, summing
 from laconic.engine.chunk import COLUMNS, Chunk, first_memory, first_state, make_state
 from laconic.engine.lifting import Front
-from laconic.engine.planning import goes_abreast, make_plan, run_stages
+from laconic.engine.planning import goes_abreast, make_plan, run_stages, with_distant
 from laconic.engine.support import kernel_of, supports
 from laconic.engine.timetable import rates, thresholds
 from laconic.engine.vectors import VECTOR_BYTES
@@ -232,6 +232,8 @@ class Compiled:
         self._rank[self._order] = np.arange(len(self._order), dtype=np.int32)
         self._graph = make_graph(network, self._order, self._rank, self.dtype, weighted=not self._dual)
         self._restore(state)
+        if self._abreast:
+            self._graph = with_distant(self._graph, self._rows)
         self._workers = Workers(self._make_scratch, self._panel, self.n_agents, threads, self._sums)
 
     def _restore(self, state: State | None) -> None:

@@ -17,7 +17,7 @@ from laconic.engine.chunk import COLUMNS, Chunk, snapshot
 from laconic.engine.compiled import make_front, make_panel, make_rows, make_scratch, make_sums, padded
 from laconic.engine.exchange import Exchange
 from laconic.engine.partition import Part, known_to
-from laconic.engine.planning import goes_abreast, make_plan, run_stages
+from laconic.engine.planning import goes_abreast, make_plan, run_stages, with_distant
 from laconic.engine.support import supports
 from laconic.engine.timetable import rates, thresholds
 from laconic.features import RandomFeatures
@@ -80,6 +80,8 @@ class Partitioned:
         self._front = make_front(features, len(self._scratch.phases), self.dtype)
         self.exchange = Exchange(comm, part, self._longest())
         self._restore(self._first() if state is None else state)
+        if goes_abreast(self._plan):
+            self._graph = with_distant(self._graph, self._rows)
 
     def _make_scratch(self) -> rounds.Scratch:
         """Room for the features of some agents of one round: messages are waited for after each."""

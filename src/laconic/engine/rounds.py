@@ -84,11 +84,17 @@ class Plan(NamedTuple):
 
 
 class Graph(NamedTuple):
-    """Who hears whom: neighbour lists back to back, and the combination weight of each entry."""
+    """Who hears whom: neighbour lists back to back, and the combination weight of each entry.
+
+    ``far`` are those of the neighbours that are not near in the order of the rows, ``far_starts`` where those begin
+    that are heard by the next few rows (``moving.distant``).
+    """
 
     starts: np.ndarray
     neighbours: np.ndarray
     combination: np.ndarray
+    far_starts: np.ndarray = np.empty(0, dtype=np.int64)
+    far: np.ndarray = np.empty(0, dtype=np.int32)
 
 
 class Rows(NamedTuple):
@@ -331,7 +337,7 @@ def advance(
     """
     algorithm, loss, rho, shrink, mixing, rounding, cells, low, high, scale, n_features, _, unit, reach = plan[:14]
     heeds, message_bits, purse, n_everywhere = plan.heeds, plan.message_bits, plan.purse, plan.n_agents
-    starts, neighbours, combination = graph
+    starts, neighbours, combination, _, _ = graph
     weights, duals, broadcast, run_sums, spoken, codes, scales, memory = rows
     phases, ahead, pull, innovation, spare, _, _, _, _, chosen, written, units, tops, totals = scratch
     # Taken apart here, since to ask a tuple for an array counts references, which in a loop costs more than the work.
