@@ -14,6 +14,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from laconic.engine.lanes import where_less
 from laconic.engine.lifting import lift_rows
 from laconic.engine.vectors import (
     INDEX,
@@ -276,13 +277,14 @@ def wave(phases, n_rows, n_frequencies, scale, phi, phi_row):
     The last vector of a row, or the last two, end where its waves do, and repeat some of those before.
     """
     limit = phases.dtype.type(1e4)
-    limits = splat(limit)
     length, size, width = phases.shape[1], phi.shape[1], width_of(phases)
+    limits, one = splat(limit), splat(phases.dtype.type(1))
+    beyond = one - one
+    for k in range(0, n_rows * length, width):  # of all rows at once: a question a row takes longer than the answer
+        beyond = where_less(vector_abs(load(phases, k)), limits, beyond, one)
+    inside = all_less(beyond, one)
     for row in range(n_rows):
         at, out = row * length, (phi_row + row) * size
-        inside = True
-        for k in range(0, length, width):
-            inside &= all_less(vector_abs(load(phases, at + k)), limits)
         if n_frequencies > width and doubled():
             for k in range(0, n_frequencies - 2 * width, 2 * width):
                 put_two_waves(phases, at + k, width, scale, phi, out + k, out + n_frequencies + k)
