@@ -374,6 +374,7 @@ class Compiled:
         labels = _plain(y, self.dtype)
         record, scores = self._record(n_rounds), self._scores(n_rounds)
         status, row = self._workers.run(self._call(samples, labels, mapped, record, scores), n_rounds, self._last)
+        del X, y, samples, labels  # before there is a second copy of what was recorded
         finished = n_rounds if status == endings.FINISHED else row // self.n_agents
         self.round += finished
         found = zip(COLUMNS, (*record[:-1], *(scores if self._collective else ())), strict=False)
