@@ -175,17 +175,25 @@ def test_distant_neighbours_are_listed_by_groups_of_rows():
     assert len(far_starts) == 377 and far_starts[-1] == len(far)
 
 
-@pytest.mark.parametrize("network", [lc.Network.random(6001, p=1e-3, seed=0, connect=True), lc.Network.grid(60, 100)])
-def test_who_is_asked_for_in_advance_changes_no_bit(network, monkeypatch):
+@pytest.mark.parametrize(
+    ("kind", "network"),
+    [
+        ("qc-odkla", lc.Network.random(6001, p=1e-3, seed=0, connect=True)),
+        ("qc-odkla", lc.Network.grid(60, 100)),
+        ("dokl", lc.Network.grid(60, 100)),
+        ("combine-last", lc.Network.random(6001, p=1e-3, seed=0, connect=True)),
+    ],
+)
+def test_who_is_asked_for_in_advance_changes_no_bit(kind, network, monkeypatch):
     n = network.n_agents
     X = np.random.default_rng(0).uniform(size=(3, n, 2))
     traces = []
     for least in (0, 1 << 40):
         monkeypatch.setattr(planning, "DISTANT", least)
         features = lc.RandomFeatures.gaussian(2, 50, bandwidth=0.5)
-        traces.append(lc.simulate(LEARNERS["qc-odkla"], features, network, X, X[..., 0], dtype="float32"))
+        traces.append(lc.simulate(LEARNERS[kind], features, network, X, X[..., 0], dtype="float32"))
     assert np.array_equal(traces[0].predictions, traces[1].predictions)
-    assert np.array_equal(traces[0].state.duals, traces[1].state.duals)
+    assert np.array_equal(traces[0].state.weights, traces[1].state.weights)
 
 
 @pytest.mark.parametrize("shape", [(1, 7, 5), (3, 50, 5), (2, 9, 20), (1, 2, 77), (4, 6, 1), (2, 5, 8), (1, 1, 3)])

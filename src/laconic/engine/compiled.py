@@ -232,8 +232,7 @@ class Compiled:
         self._rank[self._order] = np.arange(len(self._order), dtype=np.int32)
         self._graph = make_graph(network, self._order, self._rank, self.dtype, weighted=not self._dual)
         self._restore(state)
-        if self._abreast:
-            self._graph = with_distant(self._graph, self._rows)
+        self._graph = with_distant(self._graph, self._rows)
         self._workers = Workers(self._make_scratch, self._panel, self.n_agents, threads, self._sums)
 
     def _restore(self, state: State | None) -> None:

@@ -129,11 +129,12 @@ def step_row(
 
 @ladder
 def prefetch_ahead(weights, duals, broadcast, i):
-    """Ask for what is read of the rows some way behind the i-th."""
+    """Ask for what is read of the rows some way behind the i-th; not all learners have ``duals``."""
     size = weights.shape[1]
     own, heard = (i + _AHEAD) * size, (i + _PART) * size
     prefetch_row(weights, own, size)
-    prefetch_row(duals, own, size)
+    if duals.size:
+        prefetch_row(duals, own, size)
     prefetch_row(broadcast, heard, size)
 
 

@@ -80,8 +80,7 @@ class Partitioned:
         self._front = make_front(features, len(self._scratch.phases), self.dtype)
         self.exchange = Exchange(comm, part, self._longest())
         self._restore(self._first() if state is None else state)
-        if goes_abreast(self._plan):
-            self._graph = with_distant(self._graph, self._rows)
+        self._graph = with_distant(self._graph, self._rows)
 
     def _make_scratch(self) -> rounds.Scratch:
         """Room for the features of some agents of one round: messages are waited for after each."""

@@ -62,7 +62,7 @@ def goes_abreast(plan: rounds.Plan, collective: bool = False) -> bool:
 
 
 def with_distant(graph: rounds.Graph, rows: rounds.Rows) -> rounds.Graph:
-    """The graph, and who is distant in it, for rows that are learned abreast and too many for any cache."""
+    """The graph, and who is distant in it, where rows are too many for any cache."""
     if rows.weights.nbytes <= DISTANT:
         return graph
     far_starts, far = moving.distant(graph.starts, graph.neighbours)

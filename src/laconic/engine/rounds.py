@@ -28,6 +28,8 @@ from laconic.engine.budgeting import BY_ROUND, Purse
 from laconic.engine.cache import entry
 from laconic.engine.coding import DENSE, RISE, SAID, SILENT, TREAD, apply_row, encode_row
 from laconic.engine.endings import AGAIN, BAD_INPUT, DIVERGED, DIVERGENCE, FINISHED
+from laconic.engine.linearized import CACHED, prefetch_ahead, prefetch_distant
+from laconic.engine.moving import GROUP
 from laconic.engine.robust import sum_up
 from laconic.engine.rows import clear_row, dot_row
 from laconic.engine.settling import apply_rows, measure_rows
@@ -337,7 +339,7 @@ def advance(
     """
     algorithm, loss, rho, shrink, mixing, rounding, cells, low, high, scale, n_features, _, unit, reach = plan[:14]
     heeds, message_bits, purse, n_everywhere = plan.heeds, plan.message_bits, plan.purse, plan.n_agents
-    starts, neighbours, combination, _, _ = graph
+    starts, neighbours, combination, far_starts, distant = graph
     weights, duals, broadcast, run_sums, spoken, codes, scales, memory = rows
     phases, ahead, pull, innovation, spare, _, _, _, _, chosen, written, units, tops, totals = scratch
     # Taken apart here, since to ask a tuple for an array counts references, which in a loop costs more than the work.
@@ -351,6 +353,7 @@ def advance(
     talks = algorithm != LOCAL
     dual = algorithm == LINEARIZED or algorithm == PROXIMAL
     even = rounding == RISE or rounding == TREAD
+    far = weights.size * weights.itemsize > CACHED
     phi = samples if mapped else ahead
     first, done = 0, (n_rows if mapped else 0)
     whole_rounds = mapped or ahead.shape[0] % n_agents == 0
@@ -393,6 +396,10 @@ def advance(
                         score_collectively(phi, phi_at, labels, t, weights, size, loss, squares, losses)
                 for i in range(block, stop):
                     at = i * size
+                    if far:
+                        prefetch_ahead(weights, duals, broadcast, i)
+                        if hearing and i % GROUP == 0:
+                            prefetch_distant(broadcast, far_starts, distant, i)
                     # 4. and 5.: hear, and let the learner answer; of the round before, unless it combines last.
                     if panel is not None and hearing:
                         hear_expert_row(
