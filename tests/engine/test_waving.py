@@ -197,6 +197,18 @@ def test_the_engines_agree(network, loss, features):
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9, err_msg=name)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_engines_agree_on_a_half(features, seed):
+    """Who has seen no label passes a child's only sample on in steps twice as long: every odd number is then a half."""
+    network = lc.Network.from_edges(9, [(0, 1), (1, 2), *((0, k) for k in range(3, 9))])
+    X, y = make_stream(6, 9, seed=seed)
+    y[:, 1] = np.nan
+    slow, fast = (run(lc.WaveRLS(), features, network, X, y, engine) for engine in ENGINES)
+    assert np.array_equal(slow.bits, fast.bits)
+    for name in ("theta", "information", "link"):
+        assert np.array_equal(slow.state.learner[name], fast.state.learner[name]), name
+
+
 def test_a_state_goes_on_in_the_other_engine(features):
     X, y = make_stream(80, 6)
     whole = run(lc.WaveRLS(), features, NETWORKS["random"], X, y)

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from laconic._validate import Array
-from laconic.waves.codes import LARGEST
+from laconic.waves.codes import LARGEST, NO_HALF
 from laconic.waves.message import Term, grid, on_grid
 from laconic.waves.rule import Fineness, Numbers
 
@@ -25,9 +25,10 @@ def quantized_each(vectors: Array, sizes: Numbers) -> tuple[int | Array, Array]:
 
 
 def quantized(vector: Array, size: float) -> tuple[int, Array]:
-    """The byte of the step next to ``size``, and rint(x / step)."""
+    """The byte of the step next to ``size``, and x / step rounded to whole numbers, a half towards 0."""
     step = grid(size)
-    codes = np.rint(vector / on_grid(step))
+    units = vector / on_grid(step)
+    codes = np.rint(units - np.copysign(NO_HALF, units))
     if not max(codes.max(), -codes.min()) <= LARGEST:  # a run that diverges
         codes = np.clip(np.nan_to_num(codes), -LARGEST, LARGEST)
     return step, codes.astype(np.int64)
