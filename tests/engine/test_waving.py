@@ -125,6 +125,25 @@ def test_forgetting_follows_a_flip(features, engine):
     assert late[0.98] < 0.2 * late[1.0]
 
 
+@pytest.mark.parametrize("learner", [lc.WaveRLS, lambda **more: lc.Personal(lc.WaveRLS(**more))], ids=["wave", "own"])
+@pytest.mark.parametrize("n_agents", [1, 3])
+def test_who_forgets_and_hears_no_wave_stays_sound(learner, n_agents, engine):
+    """P/f takes the ridge out of P, which grows without bounds where there is nothing to see, and is lost at last."""
+    features = lc.RandomFeatures.gaussian(n_inputs=3, n_frequencies=11, bandwidth=1.5, seed=4)  # few directions count
+    network = lc.Network.path(n_agents) if n_agents > 1 else lc.Network.from_edges(1, [])
+    X, y = make_stream(500, n_agents)
+    alone = learner(forgetting=0.8, first=1 if n_agents == 1 else 10**6)
+    whole = run(alone, features, network, X, y, engine)
+    assert not whole.bits.any() and whole.squared_errors()[100:].mean() < 0.2 * y.var()
+    parts, state = [], None
+    for first, stop in ((0, 79), (79, 80), (80, 161), (161, 500)):  # P is reminded when 40, 80, .. rounds are over
+        trace = run(alone, features, network, X[first:stop], y[first:stop], engine, state=state)
+        parts, state = [*parts, trace.predictions], trace.state
+    assert np.array_equal(np.concatenate(parts), whole.predictions)
+    other = run(alone, features, network, X, y, "compiled" if engine == "reference" else "reference")
+    np.testing.assert_allclose(other.predictions, whole.predictions, rtol=1e-6, atol=1e-8)
+
+
 def test_missing_labels(features, engine):
     X, y = make_stream(120, 6)
     y[np.random.default_rng(3).uniform(size=y.shape) < 0.5] = np.nan

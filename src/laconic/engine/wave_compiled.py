@@ -18,7 +18,7 @@ from laconic.engine.wave_arithmetic import CompiledArithmetic
 from laconic.engine.waving import Waving
 from laconic.engine.wide import whole_lines
 from laconic.waves import Common, Node, Own, Rule, records
-from laconic.waves.own import Probe, Report, Seen
+from laconic.waves.own import Probe, Report, Seen, reminded
 from laconic.waves.rule import Numbers
 
 _SCALED_ROWS = 32
@@ -238,19 +238,28 @@ class BlockOwn(Own):
         """P and w that hold all samples so far."""
         self._place(spread, weights)
 
-    def parts(self) -> dict[str, Array]:
-        """All of it as arrays."""
+    def remind(self, ridge: float) -> None:
+        """Put so much of the ridge back into P; w stays what it is."""
+        self._place(reminded(self._whole_spread(), ridge), self.weights)
+
+    def _whole_spread(self) -> Array:
+        """P: a copy."""
         block, n = self._block, self._block.n_features
         spread = np.empty((n, n))
         wave_rounds.finish(block.spread, block.left, self._agent)
         wave_sums.whole(block.spread[self._agent * block.size : (self._agent + 1) * block.size], spread)
+        return spread
+
+    def parts(self) -> dict[str, Array]:
+        """All of it as arrays."""
+        block, n = self._block, self._block.n_features
         since = np.zeros((0, n + 1 + block.outputs))
         if self._mark is not None:
             phi, squares = self._samples()
             since = np.column_stack([phi[:, :n], squares[:, 0], squares[:, 2:]])
         return {
             "weights": self.weights.copy(),
-            "spread": spread,
+            "spread": self._whole_spread(),
             "own": self.information,
             "moments": self.moments.copy(),
             "square": np.array(self.square),
@@ -283,6 +292,7 @@ class CompiledWaving(Waving):
         """A node for each place, over the arrays of one block; what everybody knows they share."""
         rule, arithmetic, n = self.learner.rule(), CompiledArithmetic(), self.features.n_features
         self._block, self._forgetting = Block(self.network.n_agents, n, rule.outputs), rule.forgetting
+        self._every = rule.reminding
         self._loss = steps.LOSSES[str(self.learner.loss.kernel)]
         common = Common.first(rule, arithmetic, n)
         return [
@@ -384,10 +394,11 @@ class CompiledWaving(Waving):
         return ended
 
     def _next_talk(self) -> int:
-        """When somebody may speak next: from the start of a wave on, until all have adopted it."""
+        """When somebody may speak next, from the start of a wave until all have adopted it; or P be reminded."""
+        reminding = self.round + (self._every - self.round % self._every if self._every else 2**40)
         if self.network.n_agents == 1:
-            return self.round + 2**40
-        return max(self.round + 1, min([node.start for node in self.nodes]))
+            return reminding
+        return min(reminding, max(self.round + 1, min([node.start for node in self.nodes])))
 
 
 class Record:

@@ -226,6 +226,7 @@ class Node:
 
     def tick(self, t: int) -> list[Message]:
         """What is to be said when ``t`` rounds are over."""
+        self._remind(t)
         place, due = self.place, t == self.start + self._climb
         if (self.relay is None and not due and self.wave > 1) or (place.parent is None and not place.children):
             return []
@@ -237,6 +238,15 @@ class Node:
         if due:
             said.append(self._up() if place.parent is not None else self._decide())
         return said
+
+    def _remind(self, t: int) -> None:
+        """Where no wave brings a new P: every sample takes a part of the ridge out of it, so put that back."""
+        rule, every = self.rule, self.rule.reminding
+        if not every or t % every:
+            return
+        apart = rule.following(self.start, self.place.height) - self.start
+        if not self.adopted or apart >= every or t > self.start + every:
+            self.own.remind((1 - rule.forgetting**every) * rule.ridge)
 
     @property
     def matched(self) -> bool:

@@ -19,6 +19,7 @@ _FRONTS = 3  # that are on their way at once from the root to the deepest agent,
 _COARSENESS = 2.0  # of steps in the first wave of a deep tree, for the same reason
 THINNEST = 2.0**-10  # of what is added to the diagonal, at the least
 _CLEAR, _WORTH = 2.5, 0.003  # from how many deviations, and which gain a sample, on that changes
+_FADED = 8  # horizons after which P is reminded of the ridge: e^-8 of it is left by then
 _FEW = 10  # agents up to which it has to be that; among more it is what the errors of ten of them would be
 
 
@@ -91,6 +92,11 @@ class Rule(NamedTuple):
     def horizon(self) -> float:
         """1/(1-f): how many rounds count."""
         return math.inf if self.forgetting >= 1 else 1 / (1 - self.forgetting)
+
+    @property
+    def reminding(self) -> int:
+        """Every how many rounds P is reminded of the ridge where no waves come; 0 where nothing is forgotten."""
+        return 0 if self.forgetting >= 1 else round(_FADED * self.horizon)
 
     def thick(self, n: float) -> float:
         """floor n + ridge: what is added to the diagonal of n samples' information, before it is thinned."""
