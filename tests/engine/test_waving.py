@@ -72,6 +72,23 @@ def test_a_resumed_run_has_the_bits_of_an_uninterrupted_one(graph, features, eng
             assert np.array_equal(part, whole.state.learner[name], equal_nan=True), (cut, name)
 
 
+class Long:
+    """Features in the ten thousands: a model is shorter than labels are large."""
+
+    n_inputs, n_features = 3, 4
+
+    def __call__(self, X):
+        return 1e4 * np.concatenate([1 + 0 * X[..., :1], X], axis=-1)
+
+
+def test_a_resumed_run_knows_how_large_labels_were(engine):
+    X, y = make_stream(60, 4)
+    whole = run(lc.WaveRLS(), Long(), lc.Network.path(4), X, y + 3, engine)
+    first = run(lc.WaveRLS(), Long(), lc.Network.path(4), X[:30], y[:30] + 3, engine)
+    rest = run(lc.WaveRLS(), Long(), lc.Network.path(4), X[30:], y[30:] + 3, engine, state=first.state)
+    assert np.array_equal(rest.predictions, whole.predictions[30:])
+
+
 def test_blocks_give_the_bits_of_the_whole(features, engine):
     X, y = make_stream(60, 5)
     whole = run(lc.WaveRLS(), features, lc.Network.ring(5), X, y, engine)
@@ -142,6 +159,18 @@ def test_who_forgets_and_hears_no_wave_stays_sound(learner, n_agents, engine):
     assert np.array_equal(np.concatenate(parts), whole.predictions)
     other = run(alone, features, network, X, y, "compiled" if engine == "reference" else "reference")
     np.testing.assert_allclose(other.predictions, whole.predictions, rtol=1e-6, atol=1e-8)
+
+
+def test_who_leaves_all_bounds_in_a_wave_is_told_so(features, engine):
+    """Models of which the square overflows: no warning, no assertion, and the rounds before are there."""
+    X, y = make_stream(40, 6)
+    endings = set()
+    for size in np.geomspace(1.6e153, 2.2e153, 12):
+        try:
+            run(lc.WaveRLS(ridge=0.001), features, lc.Network.star(6), X, size * y, engine)
+        except lc.Diverged as error:
+            endings.add(error.trace.n_rounds)
+    assert endings
 
 
 def test_missing_labels(features, engine):

@@ -104,21 +104,24 @@ class BlockOwn(Own):
     @property
     def probe(self) -> Probe | None:
         """What fresh samples say."""
-        block, sums = self._block, self._sums
         if self._direction is None:
             return None
-        if self._counted < block.now:
+        self._count()
+        if self._block.outputs == 1:
+            return Probe(self._direction, *self._sums[0].tolist())
+        return Probe(self._direction, *self._sums.T.copy())
+
+    def _count(self) -> None:
+        block = self._block
+        if self._direction is not None and self._counted < block.now:
             first, stop = (round_ * block.n_agents + self._agent for round_ in (self._counted, block.now))
-            wave_sums.watch(block.phi, first, block.n_agents, stop, block.squares, self._watched, sums)
+            wave_sums.watch(block.phi, first, block.n_agents, stop, block.squares, self._watched, self._sums)
             self._counted = block.now
-        if block.outputs == 1:
-            return Probe(self._direction, *sums[0].tolist())
-        return Probe(self._direction, *sums.T.copy())
 
     def finish_block(self) -> None:
         """The block's arrays are about to be replaced: keep what is still needed."""
         self._add()
-        assert self.probe is None or self._counted == self._block.now
+        self._count()
         self._added = self._counted = 0
         if self._mark is not None:
             phi, squares = self._block.rows(self._agent, self._mark)

@@ -49,7 +49,7 @@ class Waving:
         if state is not None:
             self.round, self._mail = state.round, saving.restore_tree(self.nodes, self._checked(state))
         self.energy_before = float((self._weights() ** 2).sum())
-        self._largest = float(np.sqrt(self.energy_before))
+        self._largest = float(np.sqrt(max(self.energy_before, self._squares())))
 
     def _matrices(self) -> int:
         """How many an agent takes at most, as was measured: in a run, and in the state that it leaves.
@@ -92,6 +92,10 @@ class Waving:
         rows = saving.tree_rows(self.nodes, self._mail)
         return State(self.round, rows, rows["theta"].copy())
 
+    def _squares(self) -> float:
+        """The largest sum of squared labels that an agent has seen: a model may be short where features are long."""
+        return max(float(np.max(node.own.square)) for node in self.nodes)
+
     def _weights(self) -> Array:
         return np.array([node.weights for node in self.nodes])
 
@@ -104,18 +108,20 @@ class Waving:
         columns: dict[str, list[Any]] = {}
         ending, agent, finished = None, 0, 0
         samples, labels = (array.astype(self.dtype, copy=False).astype(np.float64) for array in (X, y))
-        for x, label in zip(samples, labels, strict=True):
-            if not np.isfinite(x).all():
-                ending, agent = "bad input", int(np.argmax(~np.isfinite(x).all(axis=1)))
-                break
-            phi = x[:, : self.features.n_features] if mapped else self.features(x)
-            row, agent = self._round(phi, label)
-            if row is None:
-                ending = "diverged"
-                break
-            for name, value in row.items():
-                columns.setdefault(name, []).append(value)
-            finished += 1
+        # A diverging run may overflow on its last round; that is told by its ending, not by a warning.
+        with np.errstate(over="ignore", invalid="ignore"):
+            for x, label in zip(samples, labels, strict=True):
+                if not np.isfinite(x).all():
+                    ending, agent = "bad input", int(np.argmax(~np.isfinite(x).all(axis=1)))
+                    break
+                phi = x[:, : self.features.n_features] if mapped else self.features(x)
+                row, agent = self._round(phi, label)
+                if row is None:
+                    ending = "diverged"
+                    break
+                for name, value in row.items():
+                    columns.setdefault(name, []).append(value)
+                finished += 1
         stacked = {name: np.array(values) for name, values in columns.items()}
         if finished:
             stacked["predictions"] = stacked["predictions"].astype(self.dtype)
