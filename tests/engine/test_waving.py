@@ -214,6 +214,18 @@ def test_wrong_parameters(wrong, said):
         lc.WaveRLS(**wrong)
 
 
+@pytest.mark.parametrize(
+    ("numbers", "waves"), [({"growth": 1e30}, 1), ({"growth": 1e308}, 1), ({"first": 10**30}, 0), ({"most": 10**30}, 3)]
+)
+def test_numbers_may_be_beyond_all_bounds(features, engine, numbers, waves, tmp_path):
+    X, y = make_stream(20, 6)
+    learner = lc.WaveRLS(**numbers)
+    trace = run(learner, features, NETWORKS["ring"], X, y, engine)
+    assert len(trace.waves) == waves
+    kept = lc.Trace.load(trace.save(tmp_path / "kept.npz"))
+    assert run(learner, features, NETWORKS["ring"], X, y, engine, state=kept.state).n_rounds == 20
+
+
 def test_a_state_of_another_run_is_refused(features):
     X, y = make_stream(5, 6)
     other = lc.simulate(lc.ODKLA(), features, NETWORKS["ring"], X, y)

@@ -17,6 +17,7 @@ FRONT_LOOSENESS = 12.0  # of what a front says of a matrix, in tolerances: its m
 _DEEP_LOOSENESS = 1.5  # of all waves there: who has heard fronts can wait for the rest of a matrix
 _FRONTS = 3  # that are on their way at once from the root to the deepest agent, and as many back
 _COARSENESS = 2.0  # of steps in the first wave of a deep tree, for the same reason
+NEVER = 2**62  # a round that does not come, for which there is room wherever numbers are kept
 THINNEST = 2.0**-10  # of what is added to the diagonal, at the least
 _CLEAR, _WORTH = 2.5, 0.003  # from how many deviations, and which gain a sample, on that changes
 _FADED = 8  # horizons after which P is reminded of the ridge: e^-8 of it is left by then
@@ -163,7 +164,8 @@ class Rule(NamedTuple):
 
     def following(self, start: int, height: int) -> int:
         """When the wave after that of ``start`` starts: s + max(2h+1, ceil((growth-1) min(s, horizon)))."""
-        return start + max(2 * height + 1, math.ceil((self.growth - 1) * min(start, self.horizon)))
+        pause = min((self.growth - 1) * min(start, self.horizon), float(NEVER))
+        return min(NEVER, start + max(2 * height + 1, math.ceil(pause)))
 
     def carried(self, start: int, census: Sequence[int]) -> float:
         """n^ = sum over agents of min(s+h-a, horizon): the samples that the wave of ``start`` will carry."""
