@@ -234,6 +234,10 @@ def test_a_state_of_another_run_is_refused(features):
     waved = lc.simulate(lc.WaveRLS(), features, NETWORKS["ring"], X, y)
     with pytest.raises(ValueError, match="state comes from another network"):
         lc.simulate(lc.WaveRLS(), features, lc.Network.ring(4), X[:, :4], y[:, :4], state=waved.state)
+    edges = [(i, (i + 1) % 6) for i in range(6)]  # the same graph, but the tree is another if names have another order
+    assert run(lc.WaveRLS(), features, lc.Network.from_edges(6, edges, list("abcdef")), X, y, state=waved.state)
+    with pytest.raises(ValueError, match="state comes from another network"):
+        run(lc.WaveRLS(), features, lc.Network.from_edges(6, edges, list("fedcba")), X, y, state=waved.state)
 
 
 @pytest.mark.parametrize(("network", "loss"), each(NETWORKS, ["squared", "logistic", "squared-hinge"]))
