@@ -283,6 +283,31 @@ def test_a_state_goes_on_in_the_other_engine(features):
         np.testing.assert_allclose(rest.predictions, whole.predictions[24:], rtol=1e-9, atol=1e-10)
 
 
+SPOILED = {
+    "shorter": (("moments", "count", "since", "probe", "step", "told"), lambda row: row[..., :-1]),
+    "not finite": (("weights", "own", "information", "square", "thin", "asked"), lambda row: row * np.nan),
+    "too large": (("weights", "spread", "link"), lambda row: row + 1e200),
+    "negative": (("count", "energy", "trust", "square"), lambda row: -1.0 - np.abs(row)),
+    "in words": (("wave", "mail", "link_number"), lambda row: row.astype(str)),
+    "none": (("wave", "mail"), lambda row: row * 0),
+    "more": (("mail_sizes", "marked"), lambda row: row + 1),
+}
+
+
+@pytest.mark.parametrize("how", SPOILED)
+def test_a_spoiled_state_is_refused_in_one_sentence(features, engine, how):
+    X, y = make_stream(25, 6)
+    state = run(lc.WaveRLS(), features, NETWORKS["path"], X, y, engine).state  # amid a wave
+    names, spoil = SPOILED[how]
+    assert state.learner["mail"].size and (state.learner["marked"] >= 0).any()
+    for name in names:
+        spoiled = dataclasses.replace(state, learner={**state.learner, name: spoil(state.learner[name])})
+        with pytest.raises(ValueError, match=r"^state (holds|comes from) [^.]*\.?[^.]*\.$"):
+            run(lc.WaveRLS(), features, NETWORKS["path"], X, y, engine, state=spoiled)
+    with pytest.raises(ValueError, match="state must have a whole number of rounds"):
+        run(lc.WaveRLS(), features, NETWORKS["path"], X, y, engine, state=dataclasses.replace(state, round=-1))
+
+
 def test_a_state_with_fronts_of_another_form_is_refused(features):
     network = lc.Network.ring(22)  # a deep tree: what fronts told is kept with its edges
     X, y = make_stream(9, 22)

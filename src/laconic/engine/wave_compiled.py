@@ -354,11 +354,11 @@ class CompiledWaving(Waving):
         self.round += stop - first
         block.now = stop
         if stop == first + ahead:
-            self.talk(self.round)
-            said = records.said(self._mail, self.nodes)
+            sound = self.talk(self.round)
+            said = records.said(self._mail, self.nodes) if sound else None
             if said is not None:
                 record.spoken[stop - 1] = said
-            if block.changed and not self._measure(record, stop - 1):
+            if not sound or (block.changed and not self._measure(record, stop - 1)):
                 self.round -= 1
                 return endings.DIVERGED, stop - 1, 0
             block.changed = False
