@@ -173,6 +173,17 @@ def test_who_leaves_all_bounds_in_a_wave_is_told_so(features, engine):
     assert endings
 
 
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_small_labels_are_learned_as_well(features, engine, outputs):
+    X, y = make_stream(80, 6)
+    y = y + 0.05 * np.random.default_rng(0).standard_normal(y.shape)
+    y = y if outputs == 1 else np.stack([y, -0.3 * y], axis=-1)
+    plain = run(lc.WaveRLS(outputs=outputs), features, NETWORKS["random"], X, y, engine)
+    size = 2.0**-23  # of two, so that nothing is rounded in another way
+    small = run(lc.WaveRLS(outputs=outputs), features, NETWORKS["random"], X, size * y, engine)
+    assert np.array_equal(small.predictions, size * plain.predictions) and np.array_equal(small.bits, plain.bits)
+
+
 def test_missing_labels(features, engine):
     X, y = make_stream(120, 6)
     y[np.random.default_rng(3).uniform(size=y.shape) < 0.5] = np.nan

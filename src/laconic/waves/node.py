@@ -20,7 +20,7 @@ from laconic.waves.own import Own, Probe, Report
 from laconic.waves.rule import DEEP, Numbers, Rule, at_least, at_most
 from laconic.waves.tree import Place
 
-_LEAST_SQUARE = 1e-12
+_LEAST_SQUARE = 1e-12  # of the sum of squared labels, in which rounding may leave less than nothing of errors
 CREDIBLE = 100.0  # of a mean square error, in that of own labels or errors
 
 
@@ -269,7 +269,8 @@ class Node:
             if child in links:
                 n += links[child].n
                 self.arithmetic.add_share(S, links[child].n, links[child].information)
-        q, v, pull, doubt = at_least(_LEAST_SQUARE, own.square), at_least(0.0, own.bend), own.pull, own.doubt
+        q, v = at_least(_LEAST_SQUARE * own.energy, own.square), at_least(0.0, own.bend)
+        pull, doubt = own.pull, own.doubt
         spread, credible = q, _credible(own, q) if self.wave > 1 and self.heard else np.inf
         for child in self.place.children:
             if child in self.heard:

@@ -33,7 +33,7 @@ def each(numbers: Numbers) -> list[float]:
     return numbers.tolist() if isinstance(numbers, np.ndarray) else [numbers]
 
 
-def at_least(least: float, numbers: Numbers) -> Numbers:
+def at_least(least: Numbers, numbers: Numbers) -> Numbers:
     """The larger of the two; what is none stays so."""
     if isinstance(numbers, np.ndarray):
         return np.maximum(least, numbers)
