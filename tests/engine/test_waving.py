@@ -237,6 +237,13 @@ def test_numbers_may_be_beyond_all_bounds(features, engine, numbers, waves, tmp_
     assert run(learner, features, NETWORKS["ring"], X, y, engine, state=kept.state).n_rounds == 20
 
 
+@pytest.mark.parametrize("learner", [lc.WaveRLS(), lc.Personal()])
+@pytest.mark.parametrize("n_rounds", ["many", 2.5, -1])
+def test_alone_takes_a_number_of_rounds(learner, n_rounds):
+    with pytest.raises(ValueError, match="^n_rounds must be"):
+        learner.alone(n_rounds)
+
+
 def test_a_state_of_another_run_is_refused(features):
     X, y = make_stream(5, 6)
     other = lc.simulate(lc.ODKLA(), features, NETWORKS["ring"], X, y)

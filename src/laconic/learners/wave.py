@@ -132,7 +132,7 @@ class WaveRLS(Learner):
 
     def alone(self, n_rounds: int) -> WaveRLS:
         """Recursive least squares with the same ridge, whose first wave never comes."""
-        return WaveRLS(**{**self.parameters(), "first": n_rounds + 1})
+        return WaveRLS(**{**self.parameters(), "first": _validate.integer("n_rounds", n_rounds, least=0) + 1})
 
     def describe(self) -> str:
         """What decides how well it learns and how much it says."""
