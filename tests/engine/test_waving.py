@@ -291,6 +291,16 @@ def test_the_engines_agree_on_a_half(features, seed):
         assert np.array_equal(slow.state.learner[name], fast.state.learner[name]), name
 
 
+@pytest.mark.parametrize("kappa", [0.1, 0.2, 0.45])
+def test_the_engines_agree_where_many_eigenvalues_are_raised_to_a_half(features, kappa):
+    X, y = make_stream(60, 6)
+    slow, fast = (
+        run(lc.WaveRLS(kappa=kappa, forgetting=0.9), features, NETWORKS["random"], X, y, engine) for engine in ENGINES
+    )
+    assert np.array_equal(slow.bits, fast.bits) and (slow.waves["terms"] == fast.waves["terms"]).all()
+    assert np.array_equal(slow.state.learner["information"], fast.state.learner["information"])
+
+
 def test_a_state_goes_on_in_the_other_engine(features):
     X, y = make_stream(80, 6)
     whole = run(lc.WaveRLS(), features, NETWORKS["random"], X, y)

@@ -380,7 +380,8 @@ class Node:
         residual = total.moments - common.thin * rule.ridge * common.theta
         terms: Sequence[Term]
         if raised or kappa < 0.5:
-            known = arithmetic.whitened(lower, arithmetic.thickened(common.information, n, thick))
+            before = arithmetic.thickened(common.information, n, thick) if raised else None
+            known = None if before is None else arithmetic.whitened(lower, before)
             wanted = arithmetic.whitened(lower, arithmetic.entire(S) + thick * np.eye(self.n_features))
             terms, spectrum = describe_change(arithmetic, known, wanted, kappa, fineness, rule.most)
             change = arithmetic.solved(lower, spectrum, residual)

@@ -7,6 +7,7 @@ eigenvector will do, and two senders may choose differently.
 from __future__ import annotations
 
 import math
+from copy import copy
 
 import numpy as np
 
@@ -51,6 +52,12 @@ class Spectrum:
 
     def __init__(self, matrix: Array) -> None:
         self.values, self.basis = np.linalg.eigh(matrix)
+
+    def with_values(self, values: Array) -> Spectrum:
+        """Other eigenvalues for the same eigenvectors."""
+        made = copy(self)
+        made.values = values
+        return made
 
 
 def describe(
