@@ -196,6 +196,15 @@ def test_to_frame(run):
     assert frame["bits"].sum() == run.bits.sum()
 
 
+def test_to_frame_of_several_outputs(features):
+    X, y = np.random.default_rng(0).uniform(size=(20, 6, 3)), np.random.default_rng(1).uniform(size=(20, 6, 2))
+    trace = lc.simulate(lc.WaveRLS(outputs=2), features, NETWORKS["ring"], X, y)
+    frame = trace.to_frame()
+    assert frame.columns == ["round", "agent", "label_0", "label_1", "prediction_0", "prediction_1", "sent", "bits"]
+    row = frame.filter((pl.col("round") == 8) & (pl.col("agent") == 3)).row(0, named=True)
+    assert (row["label_1"], row["prediction_1"]) == (y[7, 3, 1], trace.predictions[7, 3, 1])
+
+
 def test_a_run_without_rounds(features, tmp_path):
     empty = lc.simulate(lc.QCODKLA(), features, NETWORKS["ring"], np.empty((0, 6, 3)), np.empty((0, 6)))
     assert empty.n_rounds == 0

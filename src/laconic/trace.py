@@ -328,7 +328,7 @@ class Trace:
     # Files, tables and pictures ---------------------------------------------------------------------------------
 
     def to_frame(self) -> pl.DataFrame:
-        """A polars table with a row for each round and agent."""
+        """A polars table with a row for each round and agent; of several outputs label_0, label_1, .., and so on."""
         pl = _extras.need("polars", "a table of a trace")
         first = self.state.round - self.n_rounds
         # An agent that slept through some rounds has recorded which ones it was awake for.
@@ -339,8 +339,8 @@ class Trace:
             {
                 "round": np.repeat(rounds, self.n_agents),
                 "agent": np.tile(np.arange(self.n_agents), self.n_rounds),
-                "label": np.asarray(self.labels).ravel(),
-                "prediction": np.asarray(self.predictions).ravel(),
+                **_flat("label", self.labels),
+                **_flat("prediction", self.predictions),
                 "sent": np.asarray(self.sent).ravel(),
                 "bits": self.bits.ravel(),
             }
@@ -450,6 +450,14 @@ def _sums(scores: Array) -> tuple[Array, Array]:
     scored = ~np.isnan(scores)
     totals = np.cumsum(np.where(scored, scores, 0.0).sum(axis=1, dtype=np.float64))
     return totals, np.cumsum(scored.sum(axis=1)).astype(np.float64)
+
+
+def _flat(name: str, values: Array) -> dict[str, Array]:
+    """A column of all rounds and agents, or one for each output."""
+    values = np.asarray(values)
+    if values.ndim == 2:
+        return {name: values.ravel()}
+    return {f"{name}_{k}": values[..., k].ravel() for k in range(values.shape[2])}
 
 
 def _ratio(totals: Array, counts: Array) -> Array:

@@ -72,6 +72,23 @@ def test_a_resumed_run_has_the_bits_of_an_uninterrupted_one(graph, features, eng
             assert np.array_equal(part, whole.state.learner[name], equal_nan=True), (cut, name)
 
 
+class Long:
+    """Features in the ten thousands: a model is shorter than labels are large."""
+
+    n_inputs, n_features = 3, 4
+
+    def __call__(self, X):
+        return 1e4 * np.concatenate([1 + 0 * X[..., :1], X], axis=-1)
+
+
+def test_a_resumed_run_knows_how_large_labels_were(engine):
+    X, y = make_stream(60, 4)
+    whole = run(lc.WaveRLS(), Long(), lc.Network.path(4), X, y + 3, engine)
+    first = run(lc.WaveRLS(), Long(), lc.Network.path(4), X[:30], y[:30] + 3, engine)
+    rest = run(lc.WaveRLS(), Long(), lc.Network.path(4), X[30:], y[30:] + 3, engine, state=first.state)
+    assert np.array_equal(rest.predictions, whole.predictions[30:])
+
+
 def test_blocks_give_the_bits_of_the_whole(features, engine):
     X, y = make_stream(60, 5)
     whole = run(lc.WaveRLS(), features, lc.Network.ring(5), X, y, engine)
@@ -125,6 +142,48 @@ def test_forgetting_follows_a_flip(features, engine):
     assert late[0.98] < 0.2 * late[1.0]
 
 
+@pytest.mark.parametrize("learner", [lc.WaveRLS, lambda **more: lc.Personal(lc.WaveRLS(**more))], ids=["wave", "own"])
+@pytest.mark.parametrize("n_agents", [1, 3])
+def test_who_forgets_and_hears_no_wave_stays_sound(learner, n_agents, engine):
+    """P/f takes the ridge out of P, which grows without bounds where there is nothing to see, and is lost at last."""
+    features = lc.RandomFeatures.gaussian(n_inputs=3, n_frequencies=11, bandwidth=1.5, seed=4)  # few directions count
+    network = lc.Network.path(n_agents) if n_agents > 1 else lc.Network.from_edges(1, [])
+    X, y = make_stream(500, n_agents)
+    alone = learner(forgetting=0.8, first=1 if n_agents == 1 else 10**6)
+    whole = run(alone, features, network, X, y, engine)
+    assert not whole.bits.any() and whole.squared_errors()[100:].mean() < 0.2 * y.var()
+    parts, state = [], None
+    for first, stop in ((0, 79), (79, 80), (80, 161), (161, 500)):  # P is reminded when 40, 80, .. rounds are over
+        trace = run(alone, features, network, X[first:stop], y[first:stop], engine, state=state)
+        parts, state = [*parts, trace.predictions], trace.state
+    assert np.array_equal(np.concatenate(parts), whole.predictions)
+    other = run(alone, features, network, X, y, "compiled" if engine == "reference" else "reference")
+    np.testing.assert_allclose(other.predictions, whole.predictions, rtol=1e-6, atol=1e-8)
+
+
+def test_who_leaves_all_bounds_in_a_wave_is_told_so(features, engine):
+    """Models of which the square overflows: no warning, no assertion, and the rounds before are there."""
+    X, y = make_stream(40, 6)
+    endings = set()
+    for size in np.geomspace(1.6e153, 2.2e153, 12):
+        try:
+            run(lc.WaveRLS(ridge=0.001), features, lc.Network.star(6), X, size * y, engine)
+        except lc.Diverged as error:
+            endings.add(error.trace.n_rounds)
+    assert endings
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_small_labels_are_learned_as_well(features, engine, outputs):
+    X, y = make_stream(80, 6)
+    y = y + 0.05 * np.random.default_rng(0).standard_normal(y.shape)
+    y = y if outputs == 1 else np.stack([y, -0.3 * y], axis=-1)
+    plain = run(lc.WaveRLS(outputs=outputs), features, NETWORKS["random"], X, y, engine)
+    size = 2.0**-23  # of two, so that nothing is rounded in another way
+    small = run(lc.WaveRLS(outputs=outputs), features, NETWORKS["random"], X, size * y, engine)
+    assert np.array_equal(small.predictions, size * plain.predictions) and np.array_equal(small.bits, plain.bits)
+
+
 def test_missing_labels(features, engine):
     X, y = make_stream(120, 6)
     y[np.random.default_rng(3).uniform(size=y.shape) < 0.5] = np.nan
@@ -166,6 +225,25 @@ def test_wrong_parameters(wrong, said):
         lc.WaveRLS(**wrong)
 
 
+@pytest.mark.parametrize(
+    ("numbers", "waves"), [({"growth": 1e30}, 1), ({"growth": 1e308}, 1), ({"first": 10**30}, 0), ({"most": 10**30}, 3)]
+)
+def test_numbers_may_be_beyond_all_bounds(features, engine, numbers, waves, tmp_path):
+    X, y = make_stream(20, 6)
+    learner = lc.WaveRLS(**numbers)
+    trace = run(learner, features, NETWORKS["ring"], X, y, engine)
+    assert len(trace.waves) == waves
+    kept = lc.Trace.load(trace.save(tmp_path / "kept.npz"))
+    assert run(learner, features, NETWORKS["ring"], X, y, engine, state=kept.state).n_rounds == 20
+
+
+@pytest.mark.parametrize("learner", [lc.WaveRLS(), lc.Personal()])
+@pytest.mark.parametrize("n_rounds", ["many", 2.5, -1])
+def test_alone_takes_a_number_of_rounds(learner, n_rounds):
+    with pytest.raises(ValueError, match="^n_rounds must be"):
+        learner.alone(n_rounds)
+
+
 def test_a_state_of_another_run_is_refused(features):
     X, y = make_stream(5, 6)
     other = lc.simulate(lc.ODKLA(), features, NETWORKS["ring"], X, y)
@@ -174,6 +252,10 @@ def test_a_state_of_another_run_is_refused(features):
     waved = lc.simulate(lc.WaveRLS(), features, NETWORKS["ring"], X, y)
     with pytest.raises(ValueError, match="state comes from another network"):
         lc.simulate(lc.WaveRLS(), features, lc.Network.ring(4), X[:, :4], y[:, :4], state=waved.state)
+    edges = [(i, (i + 1) % 6) for i in range(6)]  # the same graph, but the tree is another if names have another order
+    assert run(lc.WaveRLS(), features, lc.Network.from_edges(6, edges, list("abcdef")), X, y, state=waved.state)
+    with pytest.raises(ValueError, match="state comes from another network"):
+        run(lc.WaveRLS(), features, lc.Network.from_edges(6, edges, list("fedcba")), X, y, state=waved.state)
 
 
 @pytest.mark.parametrize(("network", "loss"), each(NETWORKS, ["squared", "logistic", "squared-hinge"]))
@@ -197,6 +279,28 @@ def test_the_engines_agree(network, loss, features):
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9, err_msg=name)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_engines_agree_on_a_half(features, seed):
+    """Who has seen no label passes a child's only sample on in steps twice as long: every odd number is then a half."""
+    network = lc.Network.from_edges(9, [(0, 1), (1, 2), *((0, k) for k in range(3, 9))])
+    X, y = make_stream(6, 9, seed=seed)
+    y[:, 1] = np.nan
+    slow, fast = (run(lc.WaveRLS(), features, network, X, y, engine) for engine in ENGINES)
+    assert np.array_equal(slow.bits, fast.bits)
+    for name in ("theta", "information", "link"):
+        assert np.array_equal(slow.state.learner[name], fast.state.learner[name]), name
+
+
+@pytest.mark.parametrize("kappa", [0.1, 0.2, 0.45])
+def test_the_engines_agree_where_many_eigenvalues_are_raised_to_a_half(features, kappa):
+    X, y = make_stream(60, 6)
+    slow, fast = (
+        run(lc.WaveRLS(kappa=kappa, forgetting=0.9), features, NETWORKS["random"], X, y, engine) for engine in ENGINES
+    )
+    assert np.array_equal(slow.bits, fast.bits) and (slow.waves["terms"] == fast.waves["terms"]).all()
+    assert np.array_equal(slow.state.learner["information"], fast.state.learner["information"])
+
+
 def test_a_state_goes_on_in_the_other_engine(features):
     X, y = make_stream(80, 6)
     whole = run(lc.WaveRLS(), features, NETWORKS["random"], X, y)
@@ -205,6 +309,31 @@ def test_a_state_goes_on_in_the_other_engine(features):
         rest = run(lc.WaveRLS(), features, NETWORKS["random"], X[24:], y[24:], second, state=half.state)
         assert np.array_equal(rest.bits, whole.bits[24:])
         np.testing.assert_allclose(rest.predictions, whole.predictions[24:], rtol=1e-9, atol=1e-10)
+
+
+SPOILED = {
+    "shorter": (("moments", "count", "since", "probe", "step", "told"), lambda row: row[..., :-1]),
+    "not finite": (("weights", "own", "information", "square", "thin", "asked"), lambda row: row * np.nan),
+    "too large": (("weights", "spread", "link"), lambda row: row + 1e200),
+    "negative": (("count", "energy", "trust", "square"), lambda row: -1.0 - np.abs(row)),
+    "in words": (("wave", "mail", "link_number"), lambda row: row.astype(str)),
+    "none": (("wave", "mail"), lambda row: row * 0),
+    "more": (("mail_sizes", "marked"), lambda row: row + 1),
+}
+
+
+@pytest.mark.parametrize("how", SPOILED)
+def test_a_spoiled_state_is_refused_in_one_sentence(features, engine, how):
+    X, y = make_stream(25, 6)
+    state = run(lc.WaveRLS(), features, NETWORKS["path"], X, y, engine).state  # amid a wave
+    names, spoil = SPOILED[how]
+    assert state.learner["mail"].size and (state.learner["marked"] >= 0).any()
+    for name in names:
+        spoiled = dataclasses.replace(state, learner={**state.learner, name: spoil(state.learner[name])})
+        with pytest.raises(ValueError, match=r"^state (holds|comes from) [^.]*\.?[^.]*\.$"):
+            run(lc.WaveRLS(), features, NETWORKS["path"], X, y, engine, state=spoiled)
+    with pytest.raises(ValueError, match="state must have a whole number of rounds"):
+        run(lc.WaveRLS(), features, NETWORKS["path"], X, y, engine, state=dataclasses.replace(state, round=-1))
 
 
 def test_a_state_with_fronts_of_another_form_is_refused(features):

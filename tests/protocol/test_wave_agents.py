@@ -68,6 +68,12 @@ def test_variants(learner):
     assert_same(*run(GRAPHS["star"], learner))
 
 
+def test_who_forgets_and_hears_no_wave_is_the_simulator_to_the_bit():
+    learner = lc.WaveRLS(forgetting=0.7, first=1000)
+    virtual, trace = run(lc.Network.path(2), learner, n_rounds=200)
+    assert np.array_equal(virtual.predictions(), trace.predictions)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("learner", [lc.WaveRLS(), lc.Personal()], ids=["waves", "personal"])
 def test_what_is_predicted_beforehand_has_the_bits_of_learning(learner):

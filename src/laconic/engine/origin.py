@@ -16,6 +16,7 @@ from laconic.features import OwnFeatures, RandomFeatures
 from laconic.learners import Learner, Speech
 from laconic.network import Network
 from laconic.trace import State
+from laconic.waves.tree import by_name
 
 
 def origin_of(learner: Learner, features: RandomFeatures, network: Network | Timetable) -> str:
@@ -23,7 +24,9 @@ def origin_of(learner: Learner, features: RandomFeatures, network: Network | Tim
     map_of = _map_of(features)
     if learner.speech is not Speech.OWN or not isinstance(network, Network):
         return map_of
-    return f"{map_of}/{_digest(network.starts, network.neighbours)}"
+    order = sorted(range(network.n_agents), key=lambda i: by_name(network.names[i]))  # which decides on the tree, too
+    named = () if order == sorted(order) else (np.array(order),)
+    return f"{map_of}/{_digest(network.starts, network.neighbours, *named)}"
 
 
 def check_origin(state: State, learner: Learner, features: RandomFeatures, network: Network | Timetable) -> None:

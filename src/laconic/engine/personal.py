@@ -15,6 +15,7 @@ from laconic.engine.wave_compiled import Block, BlockOwn, CompiledWaving, Record
 from laconic.guard.labels import LabelGuard
 from laconic.waves import Node, Rule
 from laconic.waves.arms import FIRST, PERSONAL, SHRUNK, Stack, shrunk
+from laconic.waves.own import reminded
 from laconic.waves.rule import ArmNumbers
 
 __all__ = ["CompiledPersonal", "CompiledWaving"]
@@ -122,6 +123,13 @@ class PersonalBlockOwn(BlockOwn):
             self._last.spread, self._last.weights = spread, weights
             self._last.made = shrunk(spread, weights, more)
         return self._last.made
+
+    def remind(self, ridge: float) -> None:
+        """Put so much of the ridge back into P, and as many times as much as there was into those of arms."""
+        super().remind(ridge)
+        for arm, times in ((SHRUNK, self.numbers.shrinkage), (PERSONAL, 1.0)):
+            kept = _matrix(self._arms.pair_spread, 2 * self._agent + arm, self._block.n_features)
+            kept[:] = reminded(_whole(kept), times * ridge)
 
     def _personalise(self) -> None:
         """w = P (b + ridge theta) of the personal arm: see ``waves.arms``."""

@@ -18,7 +18,7 @@ from laconic.engine.wave_arithmetic import CompiledArithmetic
 from laconic.engine.waving import Waving
 from laconic.engine.wide import whole_lines
 from laconic.waves import Common, Node, Own, Rule, records
-from laconic.waves.own import Probe, Report, Seen
+from laconic.waves.own import Probe, Report, Seen, reminded
 from laconic.waves.rule import Numbers
 
 _SCALED_ROWS = 32
@@ -104,21 +104,24 @@ class BlockOwn(Own):
     @property
     def probe(self) -> Probe | None:
         """What fresh samples say."""
-        block, sums = self._block, self._sums
         if self._direction is None:
             return None
-        if self._counted < block.now:
+        self._count()
+        if self._block.outputs == 1:
+            return Probe(self._direction, *self._sums[0].tolist())
+        return Probe(self._direction, *self._sums.T.copy())
+
+    def _count(self) -> None:
+        block = self._block
+        if self._direction is not None and self._counted < block.now:
             first, stop = (round_ * block.n_agents + self._agent for round_ in (self._counted, block.now))
-            wave_sums.watch(block.phi, first, block.n_agents, stop, block.squares, self._watched, sums)
+            wave_sums.watch(block.phi, first, block.n_agents, stop, block.squares, self._watched, self._sums)
             self._counted = block.now
-        if block.outputs == 1:
-            return Probe(self._direction, *sums[0].tolist())
-        return Probe(self._direction, *sums.T.copy())
 
     def finish_block(self) -> None:
         """The block's arrays are about to be replaced: keep what is still needed."""
         self._add()
-        assert self.probe is None or self._counted == self._block.now
+        self._count()
         self._added = self._counted = 0
         if self._mark is not None:
             phi, squares = self._block.rows(self._agent, self._mark)
@@ -238,19 +241,28 @@ class BlockOwn(Own):
         """P and w that hold all samples so far."""
         self._place(spread, weights)
 
-    def parts(self) -> dict[str, Array]:
-        """All of it as arrays."""
+    def remind(self, ridge: float) -> None:
+        """Put so much of the ridge back into P; w stays what it is."""
+        self._place(reminded(self._whole_spread(), ridge), self.weights)
+
+    def _whole_spread(self) -> Array:
+        """P: a copy."""
         block, n = self._block, self._block.n_features
         spread = np.empty((n, n))
         wave_rounds.finish(block.spread, block.left, self._agent)
         wave_sums.whole(block.spread[self._agent * block.size : (self._agent + 1) * block.size], spread)
+        return spread
+
+    def parts(self) -> dict[str, Array]:
+        """All of it as arrays."""
+        block, n = self._block, self._block.n_features
         since = np.zeros((0, n + 1 + block.outputs))
         if self._mark is not None:
             phi, squares = self._samples()
             since = np.column_stack([phi[:, :n], squares[:, 0], squares[:, 2:]])
         return {
             "weights": self.weights.copy(),
-            "spread": spread,
+            "spread": self._whole_spread(),
             "own": self.information,
             "moments": self.moments.copy(),
             "square": np.array(self.square),
@@ -283,6 +295,7 @@ class CompiledWaving(Waving):
         """A node for each place, over the arrays of one block; what everybody knows they share."""
         rule, arithmetic, n = self.learner.rule(), CompiledArithmetic(), self.features.n_features
         self._block, self._forgetting = Block(self.network.n_agents, n, rule.outputs), rule.forgetting
+        self._every = rule.reminding
         self._loss = steps.LOSSES[str(self.learner.loss.kernel)]
         common = Common.first(rule, arithmetic, n)
         return [
@@ -341,11 +354,11 @@ class CompiledWaving(Waving):
         self.round += stop - first
         block.now = stop
         if stop == first + ahead:
-            self.talk(self.round)
-            said = records.said(self._mail, self.nodes)
+            sound = self.talk(self.round)
+            said = records.said(self._mail, self.nodes) if sound else None
             if said is not None:
                 record.spoken[stop - 1] = said
-            if block.changed and not self._measure(record, stop - 1):
+            if not sound or (block.changed and not self._measure(record, stop - 1)):
                 self.round -= 1
                 return endings.DIVERGED, stop - 1, 0
             block.changed = False
@@ -384,10 +397,11 @@ class CompiledWaving(Waving):
         return ended
 
     def _next_talk(self) -> int:
-        """When somebody may speak next: from the start of a wave on, until all have adopted it."""
+        """When somebody may speak next, from the start of a wave until all have adopted it; or P be reminded."""
+        reminding = self.round + (self._every - self.round % self._every if self._every else 2**40)
         if self.network.n_agents == 1:
-            return self.round + 2**40
-        return max(self.round + 1, min([node.start for node in self.nodes]))
+            return reminding
+        return min(reminding, max(self.round + 1, min([node.start for node in self.nodes])))
 
 
 class Record:

@@ -1,7 +1,7 @@
 """What a sender says of a matrix and a vector, compiled: whitened, decomposed and rounded in one call.
 
 Only the sender computes this, so its sums may run in any order; they are exact enough for the codes to be those of any
-other decomposition, but for a tie that is hit once in thousands of runs.
+other decomposition. A half, which comes up, is rounded towards 0 by all; what comes that near to one otherwise is rare.
 
 Matrices are padded to whole vectors, and of those that are symmetric only tiles on and below the diagonal are made.
 A row of what is said is (sign, step, codes) for a term, (-1, step, codes) for a vector, as ``wave_coding`` writes it.
@@ -22,7 +22,7 @@ from laconic.engine.wave_pairs import LANES, find_pairs, least_pivot, reflect_co
 from laconic.engine.wave_spectrum import TURNS, count_below, diagonalise, reduce_matrix, reflect, turn_back, turn_on
 from laconic.engine.wave_turning import more_of, turn_columns, turn_row
 from laconic.engine.wide import lanes_of, load_like, longest_zero, splat_like, store_four
-from laconic.waves.codes import LARGEST, WIDEST
+from laconic.waves.codes import LARGEST, NO_HALF, WIDEST
 
 _TILE = 4  # doubles of a vector
 _LEAST = 0.5  # of the eigenvalues that the root solves with
@@ -434,10 +434,10 @@ def coded_terms(sizes, order, columns, tolerance, fineness, rows):
 
 @lean
 def rounded(x):
-    """The whole number next to x, within bounds; of what is none, 0."""
+    """The whole number next to x, a half towards 0, within bounds; of what is none, 0."""
     if math.isnan(x):
         return 0
-    return np.int64(np.rint(min(float(LARGEST), max(-float(LARGEST), x))))
+    return np.int64(np.rint(min(float(LARGEST), max(-float(LARGEST), x - math.copysign(NO_HALF, x)))))
 
 
 @lean

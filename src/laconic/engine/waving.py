@@ -22,6 +22,7 @@ from laconic.learners import Learner
 from laconic.network import Network
 from laconic.trace import State
 from laconic.waves import Message, Node, make_node, places, records, saving
+from laconic.waves.checking import check_rows
 from laconic.waves.rule import DEEP
 
 
@@ -49,7 +50,7 @@ class Waving:
         if state is not None:
             self.round, self._mail = state.round, saving.restore_tree(self.nodes, self._checked(state))
         self.energy_before = float((self._weights() ** 2).sum())
-        self._largest = float(np.sqrt(self.energy_before))
+        self._largest = float(np.sqrt(max(self.energy_before, self._squares())))
 
     def _matrices(self) -> int:
         """How many an agent takes at most, as was measured: in a run, and in the state that it leaves.
@@ -68,17 +69,9 @@ class Waving:
         """The arrays of a state, if they can be those of this learner, network and feature map."""
         if not isinstance(state, State):
             raise ArgumentError("state", f"must be the state of a trace, got {type(state).__name__}.")
-        fresh = saving.tree_rows(self.nodes, [])
-        if set(state.learner) != set(fresh):
-            raise ArgumentError("state", f"comes from another learner: it holds {sorted(state.learner)}.")
-        for name in ("weights", "spread", "theta", "link", "wave"):
-            if np.shape(state.learner[name]) != fresh[name].shape:
-                shape = np.shape(state.learner[name])
-                raise ArgumentError("state", f"comes from another network or feature map: its {name} are {shape}.")
-        each = saving.front_size(self.features.n_features, self.learner.rule().outputs)
-        if (shape := np.shape(state.learner["fronts"])[1:]) not in ((0,), (4 * each,)):
-            raise ArgumentError("state", f"comes from another version: its fronts are {shape}.")
-        return state.learner
+        if not isinstance(state.round, (int, np.integer)) or state.round < 0:
+            raise ArgumentError("state", f"must have a whole number of rounds, got {state.round!r:.60}.")
+        return check_rows(self.nodes, state.learner, saving.tree_rows(self.nodes, []))
 
     def __reduce__(self) -> Any:
         parts = (self.learner, self.features, self.network, self.dtype.name, self.state(), self._collective)
@@ -92,6 +85,10 @@ class Waving:
         rows = saving.tree_rows(self.nodes, self._mail)
         return State(self.round, rows, rows["theta"].copy())
 
+    def _squares(self) -> float:
+        """The largest sum of squared labels that an agent has seen: a model may be short where features are long."""
+        return max(float(np.max(node.own.square)) for node in self.nodes)
+
     def _weights(self) -> Array:
         return np.array([node.weights for node in self.nodes])
 
@@ -104,18 +101,20 @@ class Waving:
         columns: dict[str, list[Any]] = {}
         ending, agent, finished = None, 0, 0
         samples, labels = (array.astype(self.dtype, copy=False).astype(np.float64) for array in (X, y))
-        for x, label in zip(samples, labels, strict=True):
-            if not np.isfinite(x).all():
-                ending, agent = "bad input", int(np.argmax(~np.isfinite(x).all(axis=1)))
-                break
-            phi = x[:, : self.features.n_features] if mapped else self.features(x)
-            row, agent = self._round(phi, label)
-            if row is None:
-                ending = "diverged"
-                break
-            for name, value in row.items():
-                columns.setdefault(name, []).append(value)
-            finished += 1
+        # A diverging run may overflow on its last round; that is told by its ending, not by a warning.
+        with np.errstate(over="ignore", invalid="ignore"):
+            for x, label in zip(samples, labels, strict=True):
+                if not np.isfinite(x).all():
+                    ending, agent = "bad input", int(np.argmax(~np.isfinite(x).all(axis=1)))
+                    break
+                phi = x[:, : self.features.n_features] if mapped else self.features(x)
+                row, agent = self._round(phi, label)
+                if row is None:
+                    ending = "diverged"
+                    break
+                for name, value in row.items():
+                    columns.setdefault(name, []).append(value)
+                finished += 1
         stacked = {name: np.array(values) for name, values in columns.items()}
         if finished:
             stacked["predictions"] = stacked["predictions"].astype(self.dtype)
@@ -138,7 +137,9 @@ class Waving:
         for node, features, y in zip(self.nodes, phi, label, strict=True):
             node.learn(features, y if y.ndim else float(y))
         self.round += 1
-        self.talk(self.round)
+        if not self.talk(self.round):
+            self.round -= 1
+            return None, 0
         said = records.said(self._mail, self.nodes)
         spoken = records.columns(1, len(self.nodes), {} if said is None else {0: said})
         row |= {name: column[0] for name, column in spoken.items()}
@@ -155,14 +156,18 @@ class Waving:
             "replica_error": float(np.linalg.norm(weights - [node.common.theta for node in self.nodes])),
         }, 0
 
-    def talk(self, t: int) -> None:
-        """What happens when ``t`` rounds are over: what was sent arrives, and more is sent."""
-        for sender, message in self._mail:
-            for receiver in message.to:
-                self.nodes[receiver].receive(sender, message.data)
-            if message.to == (self.places[sender].parent,):
-                self.nodes[sender].acknowledged()
-        self._mail = [(agent, message) for agent, node in enumerate(self.nodes) for message in node.tick(t)]
+    def talk(self, t: int) -> bool:
+        """What happens when ``t`` rounds are over: what was sent arrives, and more is sent; False if that cannot be."""
+        try:
+            for sender, message in self._mail:
+                for receiver in message.to:
+                    self.nodes[receiver].receive(sender, message.data)
+                if message.to == (self.places[sender].parent,):
+                    self.nodes[sender].acknowledged()
+            self._mail = [(agent, message) for agent, node in enumerate(self.nodes) for message in node.tick(t)]
+        except np.linalg.LinAlgError:  # of a matrix that is not finite: nobody can go on from there
+            return False
+        return True
 
 
 def score_collectively(learner: Learner, weights: Array, phi: Array, label: Array) -> dict[str, Array]:

@@ -13,6 +13,7 @@ from laconic.learners.base import Learner, Sample, Speech, row_dot
 from laconic.network import Heard
 from laconic.waves import Rule
 from laconic.waves.own import recursive_step, square_of
+from laconic.waves.rule import NEVER
 
 
 class WaveState(NamedTuple):
@@ -126,11 +127,12 @@ class WaveRLS(Learner):
 
     def rule(self) -> Rule:
         """The parameters, for the nodes that run them."""
-        return Rule(**self.parameters())
+        given = Rule(**self.parameters())
+        return given._replace(first=min(given.first, NEVER), most=min(given.most, NEVER))
 
     def alone(self, n_rounds: int) -> WaveRLS:
         """Recursive least squares with the same ridge, whose first wave never comes."""
-        return WaveRLS(**{**self.parameters(), "first": n_rounds + 1})
+        return WaveRLS(**{**self.parameters(), "first": _validate.integer("n_rounds", n_rounds, least=0) + 1})
 
     def describe(self) -> str:
         """What decides how well it learns and how much it says."""

@@ -25,7 +25,8 @@ The files, from the ground up:
 How to run a ``Node``, with a simulator or on a wire: ``node.learn(phi, label)`` in every round, which returns the
 prediction; when t rounds are over ``node.receive(sender, data)`` for each message that was sent when t-1 were, and the
 sender's ``acknowledged()`` if it was a message up; then ``node.tick(t)``, whose messages go out. Nothing else is
-shared. ``saving`` makes arrays of nodes and nodes of arrays; ``records`` tells what a run's waves were.
+shared. ``saving`` makes arrays of nodes and nodes of arrays, and ``checking`` looks at arrays before; ``records`` tells
+what a run's waves were.
 """
 
 from laconic.waves.arithmetic import Arithmetic

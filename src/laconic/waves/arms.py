@@ -22,7 +22,7 @@ from laconic._validate import Array
 from laconic.guard.labels import LabelGuard
 from laconic.waves.arithmetic import Arithmetic
 from laconic.waves.forgetting import forgetting_step
-from laconic.waves.own import Own, recursive_step
+from laconic.waves.own import Own, recursive_step, reminded
 from laconic.waves.rule import ArmNumbers, Numbers, Rule
 
 ARMS = ("wave", "shrunk", "personal", "recent", "quick")
@@ -137,6 +137,12 @@ class PersonalOwn(Own):
                 P, w = recursive_step(P, w, phi, weight, target)
         self.spreads[SHRUNK], self.arms[SHRUNK] = P, w
         self.personalise()
+
+    def remind(self, ridge: float) -> None:
+        """Put so much of the ridge back into P, and as many times as much as there was into those of arms."""
+        super().remind(ridge)
+        for arm, times in ((SHRUNK, self.numbers.shrinkage), (PERSONAL, 1.0)):
+            self.spreads[arm] = reminded(self.spreads[arm], times * ridge)
 
     def personalise(self) -> None:
         """w = P (b + ridge theta) of the personal arm.

@@ -17,6 +17,9 @@ import numpy as np
 from laconic._validate import Array
 
 LARGEST = 2**40  # of an integer's magnitude
+# What is taken off a number before it is rounded, far above what two ways to compute it differ by. Halves do come up:
+# who has seen no sample yet passes a child's term on in steps twice as long, and its last digits must not decide that.
+NO_HALF = 2.0**-30
 WIDEST = 3e38  # of a number that travels as a float32 or the upper half of one
 ORDERS = 16
 STEEP = 6  # from this u >> p on the code grows with the digits only

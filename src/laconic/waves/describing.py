@@ -15,17 +15,21 @@ from laconic.waves.terms import Spectrum, describe, matrix_of, term_of, upright
 
 
 def describe_change(
-    arithmetic: Arithmetic, known: Array, wanted: Array, kappa: float, fineness: Fineness, most: int
+    arithmetic: Arithmetic, known: Array | None, wanted: Array, kappa: float, fineness: Fineness, most: int
 ) -> tuple[list[Term], Spectrum]:
-    """The root's terms from X0 to X1, so that what comes out is safely positive; and the spectrum of X1.
+    """The root's terms from X0, None for I, to X1, so that what comes out is safely positive; and the spectrum of X1.
 
     The eigenvalues of X1 are raised to at least 1/2. While X0 + terms has an eigenvalue x < 1/4, there is one more
     term, z = sqrt(1/2 - x) eigenvector. (Where X0 = I and kappa is at least 1/2, an eigenvalue that is raised to 1/2
     has no term, and all terms are positive: ``Arithmetic.settled`` does that at once.)
     """
     spectrum = Spectrum(wanted)
-    raised = (spectrum.basis * np.maximum(spectrum.values, 0.5)) @ spectrum.basis.T
-    terms = describe(Spectrum(raised - known), kappa, fineness, most)
+    values = np.maximum(spectrum.values, 0.5)
+    if known is None:  # eigenvalues that are raised are the same then, but their eigenvectors are those of X1
+        known, change = np.eye(len(wanted)), spectrum.with_values(values - 1.0)
+    else:
+        change = Spectrum((spectrum.basis * values) @ spectrum.basis.T - known)
+    terms = describe(change, kappa, fineness, most)
     total = known + sum((matrix_of(term) for term in terms), np.zeros_like(known))
     for _ in range(len(known)):
         if arithmetic.above(total, 0.25):

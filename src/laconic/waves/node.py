@@ -20,7 +20,7 @@ from laconic.waves.own import Own, Probe, Report
 from laconic.waves.rule import DEEP, Numbers, Rule, at_least, at_most
 from laconic.waves.tree import Place
 
-_LEAST_SQUARE = 1e-12
+_LEAST_SQUARE = 1e-12  # of the sum of squared labels, in which rounding may leave less than nothing of errors
 CREDIBLE = 100.0  # of a mean square error, in that of own labels or errors
 
 
@@ -226,6 +226,7 @@ class Node:
 
     def tick(self, t: int) -> list[Message]:
         """What is to be said when ``t`` rounds are over."""
+        self._remind(t)
         place, due = self.place, t == self.start + self._climb
         if (self.relay is None and not due and self.wave > 1) or (place.parent is None and not place.children):
             return []
@@ -237,6 +238,15 @@ class Node:
         if due:
             said.append(self._up() if place.parent is not None else self._decide())
         return said
+
+    def _remind(self, t: int) -> None:
+        """Where no wave brings a new P: every sample takes a part of the ridge out of it, so put that back."""
+        rule, every = self.rule, self.rule.reminding
+        if not every or t % every:
+            return
+        apart = rule.following(self.start, self.place.height) - self.start
+        if not self.adopted or apart >= every or t > self.start + every:
+            self.own.remind((1 - rule.forgetting**every) * rule.ridge)
 
     @property
     def matched(self) -> bool:
@@ -259,7 +269,8 @@ class Node:
             if child in links:
                 n += links[child].n
                 self.arithmetic.add_share(S, links[child].n, links[child].information)
-        q, v, pull, doubt = at_least(_LEAST_SQUARE, own.square), at_least(0.0, own.bend), own.pull, own.doubt
+        q, v = at_least(_LEAST_SQUARE * own.energy, own.square), at_least(0.0, own.bend)
+        pull, doubt = own.pull, own.doubt
         spread, credible = q, _credible(own, q) if self.wave > 1 and self.heard else np.inf
         for child in self.place.children:
             if child in self.heard:
@@ -369,7 +380,8 @@ class Node:
         residual = total.moments - common.thin * rule.ridge * common.theta
         terms: Sequence[Term]
         if raised or kappa < 0.5:
-            known = arithmetic.whitened(lower, arithmetic.thickened(common.information, n, thick))
+            before = arithmetic.thickened(common.information, n, thick) if raised else None
+            known = None if before is None else arithmetic.whitened(lower, before)
             wanted = arithmetic.whitened(lower, arithmetic.entire(S) + thick * np.eye(self.n_features))
             terms, spectrum = describe_change(arithmetic, known, wanted, kappa, fineness, rule.most)
             change = arithmetic.solved(lower, spectrum, residual)

@@ -190,6 +190,10 @@ class Own:
         """P and w that hold all samples so far."""
         self.spread, self.weights = spread, weights
 
+    def remind(self, ridge: float) -> None:
+        """Put so much of the ridge back into P; w stays what it is."""
+        self.spread = reminded(self.spread, ridge)
+
     def parts(self) -> dict[str, Array]:
         """All of it as arrays."""
         n_features, outputs = len(self.information), self.rule.outputs
@@ -226,6 +230,16 @@ def watched(probe: Probe, theta: Array, phi: Array, weight: float, target: Numbe
     most = _FAR * np.sqrt((probe.doubt + x * x) / (probe.fresh + 1.0))
     x = np.maximum(-most, np.minimum(most, x))
     return Probe(probe.direction, probe.pull + x, probe.doubt + x * x, probe.fresh + 1.0)
+
+
+def reminded(spread: Array, ridge: float) -> Array:
+    """(P^-1 + ridge I)^-1, symmetric to the bit: in no direction more than 1/ridge.
+
+    P/f in every round leaves f^t of the ridge after t rounds; where samples say nothing of a direction P grows without
+    bounds, until rounding makes one of its eigenvalues negative.
+    """
+    made = np.linalg.solve(np.eye(len(spread)) + ridge * spread, spread)
+    return 0.5 * (made + made.T)
 
 
 def number_of(array: Array) -> Numbers:

@@ -157,6 +157,7 @@ class RovingNode(Node):
     def tick(self, t: int) -> list[Message]:
         """What is to be said when ``t`` rounds are over: once all children were heard, or waited for long enough."""
         place, said = self.place, []
+        self._remind(t)
         if place.n_agents == 1:
             self.relay = None
             return []

@@ -17,8 +17,10 @@ FRONT_LOOSENESS = 12.0  # of what a front says of a matrix, in tolerances: its m
 _DEEP_LOOSENESS = 1.5  # of all waves there: who has heard fronts can wait for the rest of a matrix
 _FRONTS = 3  # that are on their way at once from the root to the deepest agent, and as many back
 _COARSENESS = 2.0  # of steps in the first wave of a deep tree, for the same reason
+NEVER = 2**62  # a round that does not come, for which there is room wherever numbers are kept
 THINNEST = 2.0**-10  # of what is added to the diagonal, at the least
 _CLEAR, _WORTH = 2.5, 0.003  # from how many deviations, and which gain a sample, on that changes
+_FADED = 8  # horizons after which P is reminded of the ridge: e^-8 of it is left by then
 _FEW = 10  # agents up to which it has to be that; among more it is what the errors of ten of them would be
 
 
@@ -31,7 +33,7 @@ def each(numbers: Numbers) -> list[float]:
     return numbers.tolist() if isinstance(numbers, np.ndarray) else [numbers]
 
 
-def at_least(least: float, numbers: Numbers) -> Numbers:
+def at_least(least: Numbers, numbers: Numbers) -> Numbers:
     """The larger of the two; what is none stays so."""
     if isinstance(numbers, np.ndarray):
         return np.maximum(least, numbers)
@@ -91,6 +93,11 @@ class Rule(NamedTuple):
     def horizon(self) -> float:
         """1/(1-f): how many rounds count."""
         return math.inf if self.forgetting >= 1 else 1 / (1 - self.forgetting)
+
+    @property
+    def reminding(self) -> int:
+        """Every how many rounds P is reminded of the ridge where no waves come; 0 where nothing is forgotten."""
+        return 0 if self.forgetting >= 1 else round(_FADED * self.horizon)
 
     def thick(self, n: float) -> float:
         """floor n + ridge: what is added to the diagonal of n samples' information, before it is thinned."""
@@ -157,7 +164,8 @@ class Rule(NamedTuple):
 
     def following(self, start: int, height: int) -> int:
         """When the wave after that of ``start`` starts: s + max(2h+1, ceil((growth-1) min(s, horizon)))."""
-        return start + max(2 * height + 1, math.ceil((self.growth - 1) * min(start, self.horizon)))
+        pause = min((self.growth - 1) * min(start, self.horizon), float(NEVER))
+        return min(NEVER, start + max(2 * height + 1, math.ceil(pause)))
 
     def carried(self, start: int, census: Sequence[int]) -> float:
         """n^ = sum over agents of min(s+h-a, horizon): the samples that the wave of ``start`` will carry."""

@@ -7,11 +7,12 @@ eigenvector will do, and two senders may choose differently.
 from __future__ import annotations
 
 import math
+from copy import copy
 
 import numpy as np
 
 from laconic._validate import Array
-from laconic.waves.codes import LARGEST
+from laconic.waves.codes import LARGEST, NO_HALF
 from laconic.waves.message import Term, grid, on_grid
 from laconic.waves.rule import Fineness, Numbers
 
@@ -25,9 +26,10 @@ def quantized_each(vectors: Array, sizes: Numbers) -> tuple[int | Array, Array]:
 
 
 def quantized(vector: Array, size: float) -> tuple[int, Array]:
-    """The byte of the step next to ``size``, and rint(x / step)."""
+    """The byte of the step next to ``size``, and x / step rounded to whole numbers, a half towards 0."""
     step = grid(size)
-    codes = np.rint(vector / on_grid(step))
+    units = vector / on_grid(step)
+    codes = np.rint(units - np.copysign(NO_HALF, units))
     if not max(codes.max(), -codes.min()) <= LARGEST:  # a run that diverges
         codes = np.clip(np.nan_to_num(codes), -LARGEST, LARGEST)
     return step, codes.astype(np.int64)
@@ -50,6 +52,12 @@ class Spectrum:
 
     def __init__(self, matrix: Array) -> None:
         self.values, self.basis = np.linalg.eigh(matrix)
+
+    def with_values(self, values: Array) -> Spectrum:
+        """Other eigenvalues for the same eigenvectors."""
+        made = copy(self)
+        made.values = values
+        return made
 
 
 def describe(
