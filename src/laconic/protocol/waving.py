@@ -104,7 +104,9 @@ class Waves(Unshared):
         """Predict, and learn: (how it ended, the prediction)."""
         status, prediction = self.waver.learn(label)
         if status == DIVERGED and np.isfinite(prediction).all():
-            usual = float(np.sqrt((self.node.common.theta**2).sum(axis=-1).max()))
+            # Until a common model has come, what children or fronts said is in w alone, which nothing else drives far.
+            known = self.node.common.theta if self.node.adopted else self.waver.own.weights
+            usual = float(np.sqrt((known**2).sum(axis=-1).max()))
             if usual > self.waver.largest:
                 self.waver.largest = usual  # the others may have larger labels
                 status, prediction = self.waver.learn(label)
