@@ -274,6 +274,8 @@ class Waves(Unshared):
                     self._follow(name, Missed(Standing(wave - 1, standing), clock, (entry,)))
                 case Missed():
                     self._follow(name, part)
+                    if number == node.place.parent:  # which may have said before that the next wave has begun
+                        self._say(number, node.standing)
                 case Standing():
                     self._compare(name, part)
                 case Snapshot(clock, whole):
@@ -320,6 +322,7 @@ class Waves(Unshared):
         """Of two that know different things the one who knows less is told; who knows less says so."""
         node, number = self.node, identity(name)
         if theirs == node.standing:
+            self.begun.discard(number)  # what it was told before it knew that counted for nothing
             return
         if theirs > node.standing:
             self._say(number, node.standing)
@@ -359,5 +362,6 @@ class Waves(Unshared):
     def forget(self, name: str) -> None:
         """Nothing that was said with a neighbour counts any more."""
         self.node.cut(identity(name))
+        self.begun.discard(identity(name))
         self.inbox.pop(name, None)
         self.early.pop(name, None)
