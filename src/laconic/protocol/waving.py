@@ -34,7 +34,12 @@ from laconic.waves.tree import by_name
 
 MOST_WAITING = 64  # statements of a neighbour between two rounds
 LATER, MARGIN = 4, 64  # how many times an agent's own rounds another may have lived, and how many more
+AHEAD = "too far ahead"  # why somebody is refused, for a while, who is honest and has lived longer
 NEAR = 64  # in lockstep, where all are in one round: by how much another's clock may be ahead of it
+
+
+class Ahead(Unsound):
+    """On slots: what a neighbour says is of a time that nobody can have come to, as far as this agent knows."""
 
 
 @final
@@ -285,6 +290,8 @@ class Waves(Unshared):
                         self._learned(clock)
                         for other in (node.place.parent, *node.place.children):
                             self._say(other, node.standing)
+        except Ahead:
+            self.refused.append((name, AHEAD))
         except Unsound:
             self.refused.append((name, "too large"))
         except ValueError:
@@ -335,6 +342,8 @@ class Waves(Unshared):
 
     def _check_time(self, clock: int, start: int) -> None:
         """Nobody can put off the next wave further than the rule does, or live through more rounds than there were."""
+        if clock > self._latest and not self.lockstep:
+            raise Ahead("more rounds than there can have been")
         if clock > self._latest or start > self.node.rule.following(clock + 1, self.chart.n_agents):
             raise Unsound("a wave that is too far away")
 
