@@ -83,6 +83,17 @@ def test_what_is_predicted_beforehand_has_the_bits_of_learning(learner):
         assert before == agent.predict(x) == agent.learn(x, label).prediction
 
 
+@pytest.mark.parametrize("label", [np.nan, 0.0])
+@pytest.mark.parametrize("graph", [lc.Network.path(5), lc.Network.path(21)], ids=["path", "deep"])
+def test_who_has_seen_no_label_learns_from_what_comes_before_the_first_wave(graph, label):
+    """There is nothing to measure that by: it was taken for a model that had left all bounds, and the agent ended."""
+    learner, (X, y) = lc.WaveRLS(first=3), stream(graph.n_agents, 40)
+    y[:, 1] = label
+    virtual = VirtualNetwork(learner, FEATURES, graph, X, y)
+    virtual.run(40)
+    assert_same(virtual, lc.simulate(learner, FEATURES, graph, X, y))
+
+
 def test_fronts_before_the_first_wave():
     virtual, trace = run(lc.Network.ring(20), n_rounds=45)
     assert trace.waves["depth"][0] == 10

@@ -115,6 +115,30 @@ def test_on_slots_a_wave_waits_so_many_slots_for_a_silent_child_and_goes_on_with
     assert waves_of(agents["ann"]).node.wave >= wave
 
 
+@pytest.mark.parametrize(("wave", "remembered"), [(1, None), (4, None), (4, 3)])
+def test_on_slots_who_starts_again_amid_a_wave_hears_that_it_has_begun(wave, remembered):
+    """It was told before it knew what the wave builds on, and never again: the root waited, and left out all below."""
+    agents = make_team(LEARNER, FEATURES, ["ann-ben", "ben-cid", "cid-dan", "dan-eve"])
+    root, dan, states = waves_of(agents["cid"]).node, waves_of(agents["dan"]).node, {}
+    while dan.wave < wave or not dan.begun:
+        states[dan.wave] = agents["dan"].state()
+        play(agents, 1)
+    assert root.place.parent is None and root.wave == wave
+    agents["dan"] = lc.Agent("dan", ["cid", "eve"], FEATURES, LEARNER, n_agents=5, clock="slotted")
+    if remembered is not None:
+        agents["dan"].restore(states[remembered])
+    agents["dan"].rejoin()
+    carry(agents)
+    rounds = 0
+    while root.wave == wave:
+        play(agents, 1, seed=rounds)
+        rounds += 1
+    assert rounds < WAIT * root.below
+    play(agents, 2)
+    counted = [waves_of(agent).node.counted for agent in agents.values()]
+    assert all(counted) and root.n == sum(counted) and not list(look_at_waves(agents))
+
+
 def test_what_a_child_has_said_anew_is_not_replaced_by_what_it_took_back():
     agents = make_team(LEARNER, FEATURES, ["ann-ben", "ben-cid"])
     play(agents, 12)

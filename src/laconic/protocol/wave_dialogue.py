@@ -20,7 +20,7 @@ from laconic.protocol.chart import Record
 from laconic.protocol.dialogue import Dialogue
 from laconic.protocol.messages import Decide, Kind, Letter, Offer, Refusal, Survey
 from laconic.protocol.session import APART, GONE, LIVE, OPENING, Session
-from laconic.protocol.waving import Waves
+from laconic.protocol.waving import AHEAD, Waves
 from laconic.protocol.wire import Wire
 
 _ECHOES = 3  # on slots: rounds for which something is said after a wave's message, so that its loss is noticed
@@ -55,11 +55,14 @@ class WaveDialogue(Dialogue):
         for name in self._away:
             self._away[name] += 1
         self._enter()
-        said = waves.turn(self.ends, self.round + 1)
+        said = waves.turn(self.ends, self._lived())
         if waves.node.overdue and waves.node.place.n_agents > 1:
             self._enter(waves.chart.term + 1)
         for name, why in waves.refused:
-            self._strike(name, why)
+            if why == AHEAD:  # perhaps it is this agent that is late; and who lies so does as much by saying nothing
+                self.refuse(why, self.ends.get(name), name)
+            else:
+                self._strike(name, why)
         waves.refused = []
         for end in [end for end in self.ends.values() if end.number in waves.node.left_out]:
             self.refuse("too large", end, end.name)  # no strike: perhaps it is honest, and hears who is not
@@ -68,6 +71,17 @@ class WaveDialogue(Dialogue):
         waves.drop_unsaid()
         self._compare_charts()
         return said
+
+    def _lived(self) -> int:
+        """How many rounds there have been: this one's number, or on slots what half of the others have come to.
+
+        Who starts late, or with an old memory, is behind them for good, and would take what they know for a lie about
+        time. Who has just started itself knows nothing of that.
+        """
+        claims = [end.claim for end in self.ends.values() if end.stage is LIVE and end.claim > APART]
+        if self.lockstep or not claims:
+            return self.round + 1
+        return max(self.round + 1, sorted(claims)[(len(claims) - 1) // 2])
 
     def _report(self) -> None:
         """Count the waves; and tell if the root has to damp its steps, as where what it was told does not fit."""

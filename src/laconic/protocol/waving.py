@@ -34,7 +34,12 @@ from laconic.waves.tree import by_name
 
 MOST_WAITING = 64  # statements of a neighbour between two rounds
 LATER, MARGIN = 4, 64  # how many times an agent's own rounds another may have lived, and how many more
+AHEAD = "too far ahead"  # why somebody is refused, for a while, who is honest and has lived longer
 NEAR = 64  # in lockstep, where all are in one round: by how much another's clock may be ahead of it
+
+
+class Ahead(Unsound):
+    """On slots: what a neighbour says is of a time that nobody can have come to, as far as this agent knows."""
 
 
 @final
@@ -104,7 +109,9 @@ class Waves(Unshared):
         """Predict, and learn: (how it ended, the prediction)."""
         status, prediction = self.waver.learn(label)
         if status == DIVERGED and np.isfinite(prediction).all():
-            usual = float(np.sqrt((self.node.common.theta**2).sum(axis=-1).max()))
+            # Until a common model has come, what children or fronts said is in w alone, which nothing else drives far.
+            known = self.node.common.theta if self.node.adopted else self.waver.own.weights
+            usual = float(np.sqrt((known**2).sum(axis=-1).max()))
             if usual > self.waver.largest:
                 self.waver.largest = usual  # the others may have larger labels
                 status, prediction = self.waver.learn(label)
@@ -272,6 +279,8 @@ class Waves(Unshared):
                     self._follow(name, Missed(Standing(wave - 1, standing), clock, (entry,)))
                 case Missed():
                     self._follow(name, part)
+                    if number == node.place.parent:  # which may have said before that the next wave has begun
+                        self._say(number, node.standing)
                 case Standing():
                     self._compare(name, part)
                 case Snapshot(clock, whole):
@@ -281,6 +290,8 @@ class Waves(Unshared):
                         self._learned(clock)
                         for other in (node.place.parent, *node.place.children):
                             self._say(other, node.standing)
+        except Ahead:
+            self.refused.append((name, AHEAD))
         except Unsound:
             self.refused.append((name, "too large"))
         except ValueError:
@@ -318,6 +329,7 @@ class Waves(Unshared):
         """Of two that know different things the one who knows less is told; who knows less says so."""
         node, number = self.node, identity(name)
         if theirs == node.standing:
+            self.begun.discard(number)  # what it was told before it knew that counted for nothing
             return
         if theirs > node.standing:
             self._say(number, node.standing)
@@ -330,6 +342,8 @@ class Waves(Unshared):
 
     def _check_time(self, clock: int, start: int) -> None:
         """Nobody can put off the next wave further than the rule does, or live through more rounds than there were."""
+        if clock > self._latest and not self.lockstep:
+            raise Ahead("more rounds than there can have been")
         if clock > self._latest or start > self.node.rule.following(clock + 1, self.chart.n_agents):
             raise Unsound("a wave that is too far away")
 
@@ -357,5 +371,6 @@ class Waves(Unshared):
     def forget(self, name: str) -> None:
         """Nothing that was said with a neighbour counts any more."""
         self.node.cut(identity(name))
+        self.begun.discard(identity(name))
         self.inbox.pop(name, None)
         self.early.pop(name, None)
