@@ -284,9 +284,12 @@ class Node:
         """Steps 1 to 3 of *Up*."""
         total = self.gather()
         self.own.mark()
-        tau = self.rule.looseness(self.place.n_agents, self.place.inner) if self.place.children else 1.0
+        place = self.place
+        tau = self.rule.looseness(place.n_agents, place.inner) if place.children else 1.0
+        if self.wave == 1:
+            tau *= self.rule.tightness(self.start, place.census)
         base = self.common.information if self.link is None else self.link.information
-        message, self.pending = self._coded((self.place.parent or 0,), numbered(self.wave), total, base, tau)
+        message, self.pending = self._coded((place.parent or 0,), numbered(self.wave), total, base, tau)
         return message
 
     def _pass_fronts(self, t: int) -> list[Message]:

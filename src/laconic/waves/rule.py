@@ -16,6 +16,7 @@ DEEP = 10  # the height of a deep tree: from here on fronts run until the first 
 FRONT_LOOSENESS = 12.0  # of what a front says of a matrix, in tolerances: its model makes up for that
 _DEEP_LOOSENESS = 1.5  # of all waves there: who has heard fronts can wait for the rest of a matrix
 _FRONTS = 3  # that are on their way at once from the root to the deepest agent, and as many back
+_TOGETHER = 3.0  # what all senders may leave out in the first wave, in tolerances of one that has all samples
 _COARSENESS = 2.0  # of steps in the first wave of a deep tree, for the same reason
 NEVER = 2**62  # a round that does not come, for which there is room wherever numbers are kept
 THINNEST = 2.0**-10  # of what is added to the diagonal, at the least
@@ -53,6 +54,13 @@ def _carried(start: int, census: tuple[int, ...], horizon: float) -> float:
     for depth, agents in enumerate(census):
         total += agents * min(float(start + len(census) - 1 - depth), horizon)
     return total
+
+
+@lru_cache(maxsize=64)
+def _shares(start: int, census: tuple[int, ...], horizon: float) -> float:
+    carried, reach = _carried(start, census, horizon), start + len(census) - 1
+    senders = list(enumerate(census))[1:]
+    return sum(agents * math.sqrt(min(float(reach - depth), horizon) / carried) for depth, agents in senders)
 
 
 class ArmNumbers(NamedTuple):
@@ -174,6 +182,17 @@ class Rule(NamedTuple):
     def coarse(self, height: int) -> float:
         """kappa, or more in a deep tree."""
         return self.kappa * (_DEEP_LOOSENESS if height >= DEEP else 1.0)
+
+    def tightness(self, start: int, census: Sequence[int]) -> float:
+        """By how much less is left out in the first wave: min(1, 3/sum of sigma), over all who send.
+
+        What is left out there is what has been seen, and never less than nothing: it adds up. Where all see the same
+        directions, all leave out the same ones, the root is told of next to nothing along them but for the residual,
+        and its first step is too long by as much. Up to ten agents together leave out little enough. (In later waves
+        ``trust`` sees a step that was too long.)
+        """
+        together = _shares(start, tuple(census), self.horizon)
+        return 1.0 if together <= _TOGETHER else _TOGETHER / together
 
     def looseness(self, n_agents: int, inner: int) -> float:
         """tau of an inner agent's terms, tau^2 = clip(N/I, 1, 4): it speaks for many, and its words are heard twice."""
