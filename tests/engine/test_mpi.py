@@ -167,6 +167,20 @@ def test_a_process_that_dies_ends_the_job_and_three_go_on_where_two_were(tmp_pat
                     np.testing.assert_array_equal(found[array], whole[array][found["agents"]])
 
 
+@needs_mpi
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_process_for_each_agent_draws_the_stream_of_one(tmp_path):
+    found = []
+    for name, command in (("one", ()), ("four", ("--engine", "mpi"))):
+        text = RUN.format(rounds=20, checkpoint=name, stream='kind = "drawn"').replace("agents = 30", "agents = 4")
+        (tmp_path / f"{name}.toml").write_text(text)
+        code, _, said = start(4 if command else 1, "-m", "laconic", "run", tmp_path / f"{name}.toml", *command)
+        assert code == 0, said
+        found.append((tmp_path / name / "rounds.csv").read_text())
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize("method", ["metis", "contiguous"])
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_parts_know_whom_they_hear_and_tell(n, method):

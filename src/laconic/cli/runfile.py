@@ -106,7 +106,10 @@ def landscape(n_inputs: int, seed: int, noise: float, drift: float) -> Any:
         numbers = uniforms(seed, agents, first, last, n_inputs + 2)
         X, u, v = numbers[..., :n_inputs], numbers[..., -2], numbers[..., -1]
         moved = starts + speeds * np.arange(first, last)[:, None]
-        y = np.cos(X @ slopes.T + moved[:, None, :]).sum(axis=2) / np.sqrt(_WAVES)
+        phases = np.zeros((*X.shape[:2], _WAVES)) + moved[:, None, :]
+        for k in range(n_inputs):  # no product of matrices, whose last bits depend on how many agents are asked for
+            phases += X[..., k, None] * slopes[:, k]
+        y = np.cos(phases).sum(axis=2) / np.sqrt(_WAVES)
         return X, y + noise * np.sqrt(-2 * np.log1p(-u)) * np.cos(2 * np.pi * v)
 
     return draw
