@@ -59,7 +59,8 @@ def run_all(engine):
         whole = lc.simulate(learner, features, network, X, y, **options)
         first = lc.simulate(learner, features, network, X[:STOP], y[:STOP], **options)
         rest = lc.simulate(learner, features, network, X[STOP:], y[STOP:], state=first.state, **options)
-        for piece, trace in {"whole": whole, "resumed": rest}.items():
+        thin = lc.simulate(learner, features, network, X, y, every=5, **options)
+        for piece, trace in {"whole": whole, "resumed": rest, "every fifth": thin}.items():
             found |= {f"{name}: {piece}: {part}": array for part, array in record(trace).items()}
     return found
 

@@ -133,6 +133,7 @@ def simulate_together(
     dtype: str,
     state: State | None,
     collective: bool,
+    every: int,
     show: Callable[[bool, int | None, str], Any],
 ) -> Trace:
     """``simulate`` as called by every process of a job; each returns the same trace."""
@@ -145,7 +146,7 @@ def simulate_together(
     rows = None if state is None else _rows(learner, features, network, dtype, state)
     team = Team(learner, features, network, dtype, rows)
     samples = team.samples(X, y)
-    log, started = Log(), time.perf_counter()
+    log, started = Log(every, team.round), time.perf_counter()
 
     def trace() -> Trace:
         return make_trace(team, learner, features, network, log, time.perf_counter() - started, dtype)
