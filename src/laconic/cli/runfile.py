@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import tomllib
+import traceback
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,6 +36,7 @@ class RunFile(NamedTuple):
     seed: int
     checkpoint: Path | None
     checkpoint_every: int
+    about: str  # the stream, in words: who goes on from a checkpoint must have the same
 
     def network(self) -> Network:
         """The network, the same in every process."""
@@ -71,12 +73,12 @@ def read_run(path: Path) -> RunFile:
     network.end()
     model = read_model(tables["model"])
     learner = read_learning(tables["learner"], tables["channel"]).learner()
-    stream = _read_stream(tables["stream"], rounds, n_agents, model.n_inputs, seed)
-    return RunFile(path, model, learner, stream, spec, n_agents, seed, checkpoint, every)
+    stream, about = _read_stream(tables["stream"], rounds, n_agents, model.n_inputs, seed)
+    return RunFile(path, model, learner, stream, spec, n_agents, seed, checkpoint, every, about)
 
 
-def _read_stream(table: Section, rounds: int, n_agents: int, n_inputs: int, seed: int) -> Drawn:
-    """Where each agent's samples come from."""
+def _read_stream(table: Section, rounds: int, n_agents: int, n_inputs: int, seed: int) -> tuple[Drawn, str]:
+    """Where each agent's samples come from, and what tells that from other places."""
     kind = table.choice("kind", _KINDS, "drawn")
     if kind == "files":
         inputs, labels = (_open(table, key) for key in ("X", "y"))
@@ -86,14 +88,16 @@ def _read_stream(table: Section, rounds: int, n_agents: int, n_inputs: int, seed
                 f"X and y must have shapes (T, {n_agents}, {n_inputs}) and (T, {n_agents}) with T at least {rounds}, "
                 f"got {inputs.shape} and {labels.shape}."
             )
-        return Drawn(lambda agents, first, last: (inputs[first:last, agents], labels[first:last, agents]), rounds)
+        return Drawn(lambda agents, first, last: (inputs[first:last, agents], labels[first:last, agents]), rounds), kind
     if kind == "function":
-        draw = _import(table, table.text("function"))
+        where = table.text("function")
+        draw = _import(table, where)
         table.end()
-        return Drawn(draw, rounds)
+        return Drawn(_blamed(table, where, draw), rounds), f"{kind} {where}"
     noise, drift = table.number("noise", 0.1, least=0), table.number("drift", 0.0)
     table.end()
-    return Drawn(landscape(n_inputs, seed, noise, drift / rounds), rounds)
+    pace = drift / rounds
+    return Drawn(landscape(n_inputs, seed, noise, pace), rounds), f"{kind} {seed} {noise!r} {pace!r}"
 
 
 def landscape(n_inputs: int, seed: int, noise: float, drift: float) -> Any:
@@ -129,7 +133,33 @@ def _open(table: Section, key: str) -> Array:
 def _import(table: Section, where: str) -> Any:
     """The function ``package.module:name``."""
     module, _, name = where.partition(":")
+    must = f"function must say where one is, as package.module:name; {where!r}"
     try:
-        return getattr(importlib.import_module(module), name)
+        found = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
-        raise table.wrong(f"function must say where one is, as package.module:name; {where!r}: {error}.") from None
+        raise table.wrong(f"{must}: {error}.") from None
+    except (Exception, SystemExit) as error:
+        raise table.wrong(f"function {where!r} cannot be had: {_where(error)}.") from error
+    if not callable(found):
+        raise table.wrong(f"{must} is {found!r}.")
+    return found
+
+
+def _blamed(table: Section, where: str, draw: Any) -> Any:
+    """The function, and of what goes wrong in it a sentence that says where that was."""
+
+    def blamed(agents: Array, first: int, last: int) -> Any:
+        try:
+            return draw(agents, first, last)
+        except (Exception, SystemExit) as error:
+            asked = f"rounds {first} to {last}"
+            raise table.wrong(f"function {where!r} failed when asked for {asked}: {_where(error)}.") from error
+
+    return blamed
+
+
+def _where(error: BaseException) -> str:
+    """What went wrong, and the last line that was reached."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return f"{said} ({Path(last.filename).name}, line {last.lineno})"

@@ -105,6 +105,7 @@ class Partitioned:
     def _restore(self, state: State) -> None:
         """Take over the rows of the agents here, and the replicas of their neighbours elsewhere."""
         n, d = self.n_agents, self._n_features
+        self._check(state)
         self.round, self._parts = state.round, tuple(state.learner)
         self._panel = make_panel(self.learner, n, d, self.dtype)
         elsewhere, clips = len(self.part.elsewhere), "sums" in state.learner
@@ -125,6 +126,18 @@ class Partitioned:
         peak = self.exchange.largest(np.array([np.abs(weights).max(initial=0.0)], dtype=np.float64))[0]
         numbers[rounds.LARGEST] = np.sqrt(self.energy_before)
         numbers[rounds.SCALE] = summing.scale_of(float(peak), self._plan.n_agents, self.dtype.itemsize)
+
+    def _check(self, state: State) -> None:
+        """Refuse rows that another learner, channel or feature map has left."""
+        fresh = self.learner.init(1, self._n_features)._asdict()
+        names = self.learner.channel.memory if self.learner.channel else ()
+        shapes = {name: np.shape(array)[1:] for name, array in fresh.items()}
+        found = {name: np.shape(array)[1:] for name, array in state.learner.items()}
+        if found != shapes or set(state.channel) != set(names):
+            raise ValueError(
+                f"state comes from another learner, channel or feature map: it holds {sorted(found.items())} and "
+                f"{sorted(state.channel)}, {self.learner!r} keeps {sorted(shapes.items())} and {sorted(names)}."
+            )
 
     def here(self) -> State:
         """Copies of all that the next round needs of the agents here, in the order of ``part.agents``."""
