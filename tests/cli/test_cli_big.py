@@ -124,6 +124,46 @@ def test_a_folder_that_cannot_be_had_is_told_before_the_run(monkeypatch, tmp_pat
     assert not (tmp_path / "kept").exists()
 
 
+NETWORKS = {
+    "rnig": "kind must be a file or one of random, ring, path, star, complete, grid, geometric, small-world; "
+    "got 'rnig'. Did you mean 'ring'?",
+    "geometric:0": "radius must be larger than 0, got 0.0.",
+    "grid:5": "kind grid:RxC takes two whole numbers, as in grid:2x3; got 'grid:5'.",
+    "small-world:inf": "kind small-world:K takes a whole number of neighbours, got 'small-world:inf'.",
+    "grid:2x3": "agents must be 6, as 'grid:2x3' has them.",
+}
+
+
+def test_a_network_that_cannot_be_had_is_told_by_the_keys_of_the_file(monkeypatch, tmp_path, capsys):
+    set_terminal(monkeypatch, tmp_path)
+    for kind, sentence in NETWORKS.items():
+        write({"network": {"kind": kind}})
+        assert run(capsys) == (2, f"laconic: big.toml: [network] {sentence}\n")
+
+
+def test_a_file_of_edges_lies_beside_the_file_that_names_it(monkeypatch, tmp_path, capsys):
+    set_terminal(monkeypatch, tmp_path)
+    write({"network": {"kind": "village.txt", "agents": 3}})
+    (tmp_path / "village.txt").write_text("north south\nsouth west\n")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    file = tmp_path / "big.toml"
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())  # as editors of Windows may
+    assert main(["run", "../big.toml", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["edges"] == 2
+
+
+def test_files_of_a_stream_must_hold_one_array(monkeypatch, tmp_path, capsys):
+    set_terminal(monkeypatch, tmp_path)
+    np.save("one.npy", np.array(5.0))
+    np.savez("many.npz", a=np.zeros(3))
+    Path("text.npy").write_text("no array")
+    for name in ("one.npy", "many.npz", "text.npy"):
+        write({"stream": {"kind": "files", "X": name, "y": name}})
+        sentence = f"X must be a file of NumPy that holds one array, and {name} is none."
+        assert run(capsys) == (2, f"laconic: big.toml: [stream] {sentence}\n")
+
+
 STREAMS = {
     "raises": "function 'drawing:raises' failed when asked for rounds 10 to 20: OSError: gone (drawing.py, line 5).",
     "number": "function must say where one is, as package.module:name; 'drawing:number' is 5.",

@@ -39,8 +39,13 @@ class RunFile(NamedTuple):
     about: str  # the stream, in words: who goes on from a checkpoint must have the same
 
     def network(self) -> Network:
-        """The network, the same in every process."""
-        found = make_network(self.network_spec, self.n_agents, self.seed)
+        """The network, the same in every process; a file of it lies beside this one, or where the command is given."""
+        beside = self.file.parent / Path(self.network_spec).expanduser()
+        try:
+            spec = str(beside) if beside.is_file() else self.network_spec
+            found = make_network(spec, self.n_agents, self.seed)
+        except ValueError as error:
+            raise ValueError(f"{self.file}: [network] {str(error).replace('--network ', 'kind ')}") from None
         if found.n_agents != self.n_agents:
             kind = self.network_spec
             raise ValueError(f"{self.file}: [network] agents must be {found.n_agents}, as {kind!r} has them.")
@@ -54,7 +59,7 @@ class RunFile(NamedTuple):
 def read_run(path: Path) -> RunFile:
     """The run that a file describes, or one sentence about what is wrong with it."""
     try:
-        values = tomllib.loads(path.read_bytes().decode())
+        values = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"{path} is not valid TOML: {error}.") from None
     for key in values:
@@ -123,11 +128,14 @@ def _open(table: Section, key: str) -> Array:
     """An array in a file, of which each process reads what it needs."""
     path = table.path(key)
     try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
+        found = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
         raise table.wrong(f"{key} must be a file of NumPy, and there is no {path}.") from None
     except (OSError, ValueError, EOFError):
-        raise table.wrong(f"{key} must be a file of NumPy, and {path} is none.") from None
+        found = None
+    if not isinstance(found, np.ndarray) or not found.ndim:
+        raise table.wrong(f"{key} must be a file of NumPy that holds one array, and {path} is none.")
+    return found
 
 
 def _import(table: Section, where: str) -> Any:
