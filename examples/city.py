@@ -134,6 +134,11 @@ def draw(found: dict, n_agents: int, folder: Path) -> None:
     figure.savefig(folder / "city.png", dpi=130)
     plt.close(figure)
 
+    shades = np.linspace(1, 0, 16)[:, None] * (1 - np.array(matplotlib.colors.to_rgb(ink)))  # of letters and marks
+    degrees = plt.get_cmap(look["cmap"])(np.linspace(0, 1, 80))[:, :3]
+    palette = Image.new("P", (1, 1))
+    palette.putpalette((255 * np.concatenate([degrees, 1 - shades[::-1]])).round().astype(np.uint8).tobytes())
+
     figure, panels = plt.subplots(1, 2, figsize=(5.2, 2.85), layout="constrained")
     left = show(panels[0], found["truths"][0], "the city")
     right = show(panels[1], found["maps"][0], f"what one of {n_agents:,} sensors knows")
@@ -149,8 +154,9 @@ def draw(found: dict, n_agents: int, folder: Path) -> None:
         figure.set_dpi(90)
         figure.canvas.draw()
         picture = Image.fromarray(np.asarray(figure.canvas.buffer_rgba())).convert("RGB")
-        # Without dithering: bands of one colour, which take a third of the room.
-        frames.append(picture.quantize(96, dither=Image.Dither.NONE))
+        # Without dithering: bands of one colour, which take a third of the room. And by one palette for all: of a few
+        # very cold pixels a palette of their frame would make dark red ones.
+        frames.append(picture.quantize(palette=palette, dither=Image.Dither.NONE))
     waits = [170] * (len(frames) - 1) + [2500]
     frames[0].save(folder / "city.gif", save_all=True, append_images=frames[1:], duration=waits, loop=0, optimize=True)
     plt.close(figure)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import laconic as lc
-from laconic import _drawing
+from laconic import _drawing, _graphs
 
 
 @pytest.fixture
@@ -99,3 +99,40 @@ def test_a_hundred_thousand_agents_are_drawn_in_one_piece():
     ):
         assert 5.9 < network.degrees.mean() < 7.3
         assert network.degrees.min() >= 1
+
+
+def test_parts_of_one_agent_each_are_joined_in_no_time_and_little_memory():
+    network = lc.Network.geometric(20_000, radius=1e-9, connect=True)
+    assert len(network.edges) == 19_999  # a tree, and the shortest there is
+    apart = np.linalg.norm(np.subtract(*network.positions[network.edges.T]), axis=1)
+    assert apart.max() < 0.03
+
+
+@pytest.mark.usefixtures("by_arrays")
+@pytest.mark.parametrize(("n_agents", "n_neighbours"), [(31, 30), (32, 30), (40, 25), (40, 21)])
+@pytest.mark.parametrize("p", [0.3, 1.0])
+def test_a_small_world_in_which_hardly_a_place_is_free_is_rewired_all_the_same(n_agents, n_neighbours, p):
+    drawn = _drawing.small_world(n_agents, n_neighbours, p, seed=1)
+    graph = nx.Graph(drawn.edges.tolist())
+    assert graph.number_of_edges() == len(drawn.edges) == n_agents * (n_neighbours // 2)
+    assert nx.number_of_selfloops(graph) == 0
+    ring = nx.Graph(_drawing.small_world(n_agents, n_neighbours, 0.0, seed=1).edges.tolist())
+    assert (nx.symmetric_difference(graph, ring).number_of_edges() > 0) == (n_neighbours < n_agents - 1)
+
+
+@pytest.mark.parametrize(("n_agents", "radius"), [(30, 0.1), (400, 0.04), (2000, 0.018)])
+def test_how_many_are_alone_in_the_square_is_known_before(n_agents, radius):
+    counts = []
+    for seed in range(200):
+        drawn = _drawing.geometric(n_agents, radius, seed)
+        counts.append(n_agents - len(np.unique(drawn.edges)))
+    expected = _drawing.alone_in_square(n_agents, radius)
+    assert 0.95 < np.mean(counts) / expected < 1.1  # a little more, since corners are left out
+
+
+@pytest.mark.usefixtures("by_arrays")
+def test_how_often_a_ring_of_single_edges_stays_in_one_piece_is_known_before():
+    n_agents, p = 300, 1.0
+    parts = [_graphs.parts(n_agents, _drawing.small_world(n_agents, 2, p, seed).edges)[0] for seed in range(2000)]
+    expected = np.exp(-_drawing.alone_in_small_world(n_agents, 2, p))
+    assert np.mean(np.array(parts) == 1) == pytest.approx(expected, rel=0.2)

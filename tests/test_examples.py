@@ -125,7 +125,16 @@ def test_local_links_lead_somewhere(page):
 
 @pytest.mark.slow
 def test_a_small_city_is_learned_and_drawn(tmp_path):
+    from PIL import Image
+
     said = run("city.py", "--agents", "200", "--rounds", "30", "--out", str(tmp_path))
     assert "Network(200 agents" in said
     assert (tmp_path / "city.png").read_bytes().startswith(b"\x89PNG")
-    assert (tmp_path / "city.gif").read_bytes().startswith(b"GIF")
+    # One palette for all frames: what is coldest has the same colour in each of them.
+    colours = set()
+    with Image.open(tmp_path / "city.gif") as animation:
+        for frame in range(animation.n_frames):
+            animation.seek(frame)
+            colours |= {colour for _, colour in animation.convert("RGB").getcolors(2**16)}
+    assert animation.n_frames == 5
+    assert 20 < len(colours) <= 96

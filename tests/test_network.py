@@ -150,6 +150,12 @@ def test_edges_are_sorted_and_counted_once():
         (lambda: lc.Network.geometric(10**6, radius=1e-5), "no connected network is to be had with radius=1e-05"),
         (lambda: lc.Network.geometric(20, radius=0.5, connect="yes"), "connect must be True or False, got 'yes'"),
         (lambda: lc.Network.geometric(10**6, radius=0.5), "n_agents must be smaller for so dense a network"),
+        (lambda: lc.Network.geometric(5000, radius=0.02), "no connected network is to be had with radius=0.02"),
+        (lambda: lc.Network.random(5000, p=0.00125), "no connected network is to be had with p=0.00125"),
+        (lambda: lc.Network.small_world(10**6, 2, p=1.0), "no connected network is to be had with p=1"),
+        (lambda: lc.Network.within(np.zeros((20_000, 2)), radius=1), "radius must be smaller for so dense a network"),
+        (lambda: lc.Network(3, [(0.0, 1.0)]), r"edges must be pairs .* got an array of float64 of shape \(1, 2\)"),
+        (lambda: lc.Network(3, [(1, 1)]), r"edges must join two different agents, found \(1, 1\)"),
         (lambda: lc.Network.small_world(20, 1), "n_neighbours must be at least 2"),
         (lambda: lc.Network.small_world(20, 4, p=1.5), "p must be at most 1"),
         (lambda: lc.Network.from_networkx("ring"), "graph must be a networkx graph, got 'ring'"),
@@ -180,4 +186,26 @@ def test_a_large_list_of_numbers_is_read_as_one_word_by_word_would_be(tmp_path, 
     assert slow.names == ("2", "7", "10", "11")
     path.write_text("1 2 3\n")
     with pytest.raises(ValueError, match="two names a line"):
+        lc.Network.read(path)
+
+
+def test_a_radius_beyond_all_bounds_reaches_everybody():
+    assert lc.Network.geometric(5, radius=1e308) == lc.Network.complete(5)
+
+
+def test_files_of_windows_and_names_that_are_alike_as_numbers(tmp_path):
+    path = tmp_path / "edges.txt"
+    path.write_bytes("\ufeffa b\r\nb \u00e9\r\n\u00e9 a\r\n".encode())
+    assert lc.Network.read(path).names == ("a", "b", "\u00e9")
+    path.write_text("07 7\n7 1\n1 007\n")
+    assert lc.Network.read(path).names == ("1", "7", "07", "007")  # whatever the order of sets is
+    long = "1" * 5000
+    path.write_text(f"2 {long}\n")
+    assert lc.Network.read(path).names == (long, "2")
+
+
+def test_a_large_file_of_nothing_is_told_without_a_warning(tmp_path):
+    path = tmp_path / "blank.txt"
+    path.write_text(" \n" * 2**20)
+    with pytest.raises(ValueError, match="must hold two names a line"):
         lc.Network.read(path)

@@ -16,6 +16,7 @@ _MOST_AGENTS = 2**24
 _MOST_EDGES = 2**26  # some 5 GB while a network is made of them
 _WALKED = 2000
 _READ_AT_ONCE = 2**20  # bytes
+_LONGEST_NUMBER = 1000  # digits: Python refuses to read much longer ones
 
 
 def parts(n_agents: int, edges: Array) -> tuple[int, Array]:
@@ -60,9 +61,14 @@ def count_agents(name: str, n_agents: object) -> int:
     return count
 
 
+def may_be_too_many(n_edges: float) -> bool:
+    """Whether these are more edges than a network may have."""
+    return n_edges > _MOST_EDGES
+
+
 def check_edges(name: str, n_agents: int, n_edges: float) -> None:
     """Refuse a network whose edges would not fit into the memory of an ordinary machine."""
-    if n_edges > _MOST_EDGES:
+    if may_be_too_many(n_edges):
         raise ArgumentError(
             name, f"must be smaller for so dense a network: {n_agents} agents would have {n_edges:.3g} edges."
         )
@@ -95,11 +101,13 @@ def clean_edges(n_agents: int, edges: Iterable[Iterable[int]]) -> Array:
     if array.size == 0:
         return np.empty((0, 2), dtype=np.int64)
     if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
-        raise ValueError("edges must be pairs (i, j) of agent numbers.")
+        found = f"an array of {array.dtype} of shape {array.shape}"
+        raise ArgumentError("edges", f"must be pairs (i, j) of agent numbers, got {found}.")
     if array.min() < 0 or array.max() >= n_agents:
         raise ValueError(f"edges must join agents 0 to {n_agents - 1}, found {array.min()} to {array.max()}.")
     if (array[:, 0] == array[:, 1]).any():
-        raise ValueError(f"edges must join two different agents, found {tuple(array[array[:, 0] == array[:, 1]][0])}.")
+        agent = int(array[array[:, 0] == array[:, 1]][0, 0])
+        raise ValueError(f"edges must join two different agents, found {(agent, agent)}.")
     low, high = np.sort(array.astype(np.int64), axis=1).T
     pairs = np.sort(low * n_agents + high)  # one number for a pair: far quicker to sort
     first = np.concatenate([[True], pairs[1:] != pairs[:-1]])
@@ -114,13 +122,23 @@ def read_pairs(path: Path) -> Array | None:
     if path.stat().st_size < _READ_AT_ONCE:
         return None
     data = path.read_bytes()
-    if data.translate(None, b"0123456789 \t\r\n") or re.search(rb"(?<!\d)0\d", data):  # 07 and 7 are two names
+    if (
+        not data.strip() or data.translate(None, b"0123456789 \t\r\n") or re.search(rb"(?<!\d)0\d", data)
+    ):  # 07 and 7 are two names
         return None
     try:
         pairs = np.loadtxt(path, dtype=np.int64, ndmin=2)
     except (ValueError, OverflowError):
         return None
     return pairs if pairs.shape[1] == 2 else None
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Names by their numbers if all are numbers, else as words; 7 before 07, in every process alike."""
+    listed = list(names)
+    if all(name.isdecimal() and len(name) <= _LONGEST_NUMBER for name in listed):
+        return sorted(listed, key=lambda name: (int(name), len(name), name))
+    return sorted(listed)
 
 
 def pairs_of(numbers: Array, n_agents: int) -> Array:

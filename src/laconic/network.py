@@ -243,7 +243,10 @@ class Network:
                 known, places = np.unique(numbers, return_inverse=True)
                 edges = places.reshape(numbers.shape)
                 return cls(len(known), edges[edges[:, 0] != edges[:, 1]], known.tolist())
-            lines = [line.split("#")[0].replace(",", " ").split() for line in path.read_text().splitlines()]
+            lines = [
+                line.split("#")[0].replace(",", " ").split()
+                for line in path.read_text(encoding="utf-8-sig").splitlines()
+            ]
         except FileNotFoundError:
             raise
         except Exception as error:
@@ -253,8 +256,7 @@ class Network:
         if wrong or not pairs:
             found = " ".join(wrong[0])[:60] if wrong else "nothing"
             raise ValueError(f"{path} must hold two names a line, one line an edge; found {found!r}.")
-        names = {name for pair in pairs for name in pair}
-        ordered = sorted(names, key=int) if all(name.isdecimal() for name in names) else sorted(names)
+        ordered = _graphs.in_order({name for pair in pairs for name in pair})
         index = {name: k for k, name in enumerate(ordered)}
         return cls(len(index), [(index[a], index[b]) for a, b in pairs if a != b], ordered)
 
@@ -321,9 +323,9 @@ class Network:
         """
         n_agents = _graphs.count_agents("n_agents", n_agents)
         radius = _validate.number("radius", radius, above=0)
-        near = min(1.0, math.pi * radius**2)  # the share of the square that is near; less at its rim
+        near = min(1.0, math.pi * min(radius, 1.0) ** 2)  # the share of the square that is near; less at its rim
         _graphs.check_edges("n_agents", n_agents, near / 4 * n_agents * (n_agents - 1) / 2)
-        alone, what = _drawing.alone(n_agents, near), f"radius={radius:g}"
+        alone, what = _drawing.alone_in_square(n_agents, radius), f"radius={radius:g}"
         network = cls._drawn(lambda draw: _drawing.geometric(n_agents, radius, draw), seed, what, connect, alone)
         network._seeded = "geometric", {"n_agents": n_agents, "radius": radius, "connect": connect}
         return network
@@ -339,8 +341,9 @@ class Network:
         _graphs.check_edges("n_agents", n_agents, n_agents * n_neighbours / 2)
         if n_neighbours == 1 and n_agents > 1:  # each agent has n_neighbours // 2 on either side
             raise ValueError("n_neighbours must be at least 2, or nobody has a neighbour.")
+        alone, what = _drawing.alone_in_small_world(n_agents, n_neighbours, p), f"p={p:g}"
         network = cls._drawn(
-            lambda draw: _drawing.small_world(n_agents, n_neighbours, p, draw), seed, f"p={p:g}", connect, 0.0
+            lambda draw: _drawing.small_world(n_agents, n_neighbours, p, draw), seed, what, connect, alone
         )
         given = {"n_agents": n_agents, "n_neighbours": n_neighbours, "p": p, "connect": connect}
         network._seeded = "small_world", given

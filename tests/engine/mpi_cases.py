@@ -49,17 +49,35 @@ def record(trace):
     return found | {"broadcast": trace.state.broadcast}
 
 
+def around():
+    """The feature map and the network of all cases."""
+    return lc.RandomFeatures.gaussian(2, 9, 0.5, seed=0), lc.Network.random(AGENTS, 0.15, seed=1)
+
+
+def broken(learner, X, y, options):
+    """What is left where one agent meets an input that is no number."""
+    X = X.copy()
+    X[STOP, 11, 0] = np.nan
+    try:
+        lc.simulate(learner, *around(), X, y, **options)
+    except ValueError as error:
+        return error.trace
+    raise AssertionError("nobody has noticed")
+
+
 def run_all(engine):
-    """Each case whole, and in two pieces."""
-    features = lc.RandomFeatures.gaussian(2, 9, 0.5, seed=0)
-    network, (X, y) = lc.Network.random(AGENTS, 0.15, seed=1), stream()
+    """Each case whole, in two pieces, with a thin record, and as far as it comes."""
+    features, network = around()
+    X, y = stream()
     found = {}
     for name, (dtype, learner) in learners().items():
         options = {"engine": engine, "dtype": dtype}
         whole = lc.simulate(learner, features, network, X, y, **options)
         first = lc.simulate(learner, features, network, X[:STOP], y[:STOP], **options)
         rest = lc.simulate(learner, features, network, X[STOP:], y[STOP:], state=first.state, **options)
-        for piece, trace in {"whole": whole, "resumed": rest}.items():
+        thin = lc.simulate(learner, features, network, X, y, every=5, **options)
+        pieces = {"whole": whole, "resumed": rest, "every fifth": thin, "to bad input": broken(learner, X, y, options)}
+        for piece, trace in pieces.items():
             found |= {f"{name}: {piece}: {part}": array for part, array in record(trace).items()}
     return found
 

@@ -48,10 +48,23 @@ STREAM = """
 import os, signal
 from laconic.cli.runfile import landscape
 inner = landscape(2, 0, 0.1, 0.0)
+how = os.environ.get("DIES")
+if how == "import" and os.environ.get("PMI_RANK") == "1":
+    raise RuntimeError("there is nothing to import")
 def draw(agents, first, last):
-    if "DIES" in os.environ and first >= 20 and 0 in agents:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return inner(agents, first, last)
+    X, y = inner(agents, first, last)
+    if first >= 20 and 0 in agents:
+        if how == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if how == "raise":
+            raise RuntimeError("the sensor is gone")
+        if how == "exit":
+            raise SystemExit(7)
+        if how == "short":
+            return X[1:], y[1:]
+        if how == "interrupt":
+            raise KeyboardInterrupt
+    return X, y
 """
 
 
@@ -150,7 +163,7 @@ def test_a_process_that_dies_ends_the_job_and_three_go_on_where_two_were(tmp_pat
         (tmp_path / f"{name}.toml").write_text(text)
     run = ("-m", "laconic", "run")
     subprocess.run([sys.executable, *run, tmp_path / "alone.toml"], check=True, capture_output=True)
-    code, _, _ = start(2, *run, tmp_path / "shared.toml", "--engine", "mpi", PYTHONPATH=path, DIES="yes")
+    code, _, _ = start(2, *run, tmp_path / "shared.toml", "--engine", "mpi", PYTHONPATH=path, DIES="kill")
     assert code != 0
     assert (tmp_path / "shared" / "round-20" / "1.npz").exists()
     again = ("--engine", "mpi", "--resume", "--json")
@@ -165,6 +178,62 @@ def test_a_process_that_dies_ends_the_job_and_three_go_on_where_two_were(tmp_pat
             with np.load(tmp_path / "shared" / "round-35" / f"{part}.npz") as found:
                 for array in ("learner.weights", "learner.duals", "broadcast"):
                     np.testing.assert_array_equal(found[array], whole[array][found["agents"]])
+
+
+FUNCTION = 'kind = "function"\nfunction = "drawing:draw"'
+FAILURES = {
+    "raise": (2, "failed when asked for rounds 20 to 30: RuntimeError: the sensor is gone (drawing.py, line "),
+    "exit": (2, "failed when asked for rounds 20 to 30: SystemExit: 7 (drawing.py, line "),
+    "short": (2, "draw must return the 10 rounds it is asked for, got 9."),
+    "import": (2, "function 'drawing:draw' cannot be had: RuntimeError: there is nothing to import (drawing.py, line "),
+    "interrupt": (130, "KeyboardInterrupt"),  # of one process: all others wait for a moment, and are ended
+}
+
+
+@needs_mpi
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("how", FAILURES if EVERYTHING else ["raise", "import", "interrupt"])
+def test_what_fails_in_one_process_ends_all_with_one_sentence(how, tmp_path):
+    (tmp_path / "drawing.py").write_text(STREAM)
+    (tmp_path / "big.toml").write_text(RUN.format(rounds=35, checkpoint="kept", stream=FUNCTION))
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    command = ("-m", "laconic", "run", tmp_path / "big.toml", "--engine", "mpi")
+    code, _, said = start(3, *command, PYTHONPATH=path, DIES=how)
+    expected, sentence = FAILURES[how]
+    assert (code, sentence in said) == (expected, True), said
+    if how != "interrupt":
+        assert said.count("laconic: ") == said.count("\n") == 1, said
+
+
+@needs_mpi
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_checkpoint_that_only_some_processes_can_read_ends_all(tmp_path):
+    file = tmp_path / "big.toml"
+    file.write_text(RUN.format(rounds=20, checkpoint="kept", stream='kind = "drawn"'))
+    again = ("-m", "laconic", "run", file, "--engine", "mpi", "--resume")
+    assert start(2, *again[:-1])[0] == 0
+    part = tmp_path / "kept" / "round-20" / "1.npz"
+    part.write_bytes(part.read_bytes()[:-100])
+    code, _, said = start(3, *again)
+    assert code == 2
+    assert said.startswith(f"laconic: {part} is not a readable part of a checkpoint: ")
+    assert said.count("\n") == 1
+
+
+@needs_mpi
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_process_for_each_agent_draws_the_stream_of_one(tmp_path):
+    found = []
+    for name, command in (("one", ()), ("four", ("--engine", "mpi"))):
+        text = RUN.format(rounds=20, checkpoint=name, stream='kind = "drawn"').replace("agents = 30", "agents = 4")
+        (tmp_path / f"{name}.toml").write_text(text)
+        code, _, said = start(4 if command else 1, "-m", "laconic", "run", tmp_path / f"{name}.toml", *command)
+        assert code == 0, said
+        found.append((tmp_path / name / "rounds.csv").read_text())
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("method", ["metis", "contiguous"])

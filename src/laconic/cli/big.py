@@ -7,24 +7,25 @@ import csv
 import io
 import json
 import time
+from functools import partial
 from pathlib import Path
 
 from laconic._files import written_whole
 from laconic.cli.runfile import RunFile, read_run
 from laconic.cli.words import count, facts, note_of_compiling, number
 from laconic.engine.crew import Crew, Summary
+from laconic.engine.exchange import agreed, world
 from laconic.engine.run import progress_bar
+from laconic.network import Network
 
 _COLUMNS = ("round", "mse", "messages", "bits", "consensus_error")
 _SHARE = 20  # first and last errors are means over a twentieth of the rounds
 
 
-def run_file(path: Path, arguments: argparse.Namespace) -> int:
+def run_file(path: Path, arguments: argparse.Namespace, out: Path | None) -> int:
     """Run it, and tell what that brought; of several processes the first tells."""
-    run = read_run(path)
-    if arguments.resume and run.checkpoint is None:
-        raise ValueError(f'--resume needs a checkpoint, and {path} names none: [run] checkpoint = "FOLDER".')
-    made, network = time.perf_counter(), run.network()
+    comm, made = world() if arguments.engine == "mpi" else None, time.perf_counter()
+    run, network = agreed(comm, lambda: _read(path, arguments.resume))
     crew = Crew(
         run.learner,
         run.features(),
@@ -34,26 +35,23 @@ def run_file(path: Path, arguments: argparse.Namespace) -> int:
         dtype=run.model.dtype,
         folder=run.checkpoint,
         resume=arguments.resume,
+        about={"stream": run.about},
     )
     began = time.perf_counter()
-    kept = _rounds_before(run, crew)
+    kept = agreed(comm, lambda: _rounds_before(run, crew))
     with note_of_compiling(), progress_bar(arguments.progress and crew.first, run.stream.n_rounds, path.name) as bar:
         bar(len(kept))
         for summary in crew.rounds(run.checkpoint_every if run.checkpoint else None):
             kept.append(summary)
             bar(1)
-            if run.checkpoint and summary.round % run.checkpoint_every == 0 and crew.first:
-                _write_rounds(run.checkpoint, kept)
+            # Before the checkpoint, so that whoever goes on from that finds all rounds.
+            if run.checkpoint and (summary.round % run.checkpoint_every == 0 or summary.round == run.stream.n_rounds):
+                crew.together(partial(_write_rounds, run.checkpoint, kept) if crew.first else None)
     ended = time.perf_counter()
     sent = crew.sent_bytes
+    crew.together(partial(_write_rounds, out, kept) if out and crew.first else None)
     if not crew.first:
         return 0
-    if run.checkpoint:
-        _write_rounds(run.checkpoint, kept)
-    if arguments.out:
-        folder = Path(arguments.out).expanduser()
-        folder.mkdir(parents=True, exist_ok=True)
-        _write_rounds(folder, kept)
     share = max(1, len(kept) // _SHARE)
     first, last = (sum(summary.mse for summary in part) / len(part) for part in (kept[:share], kept[-share:]))
     told = {
@@ -71,6 +69,14 @@ def run_file(path: Path, arguments: argparse.Namespace) -> int:
     }
     print(json.dumps(told) if arguments.json else _worded(run, told))
     return 0
+
+
+def _read(path: Path, resume: bool) -> tuple[RunFile, Network]:
+    """What the file asks for."""
+    run = read_run(path)
+    if resume and run.checkpoint is None:
+        raise ValueError(f'--resume needs a checkpoint, and {path} names none: [run] checkpoint = "FOLDER".')
+    return run, run.network()
 
 
 def _worded(run: RunFile, told: dict[str, float]) -> str:
@@ -103,14 +109,16 @@ def _rounds_before(run: RunFile, crew: Crew) -> list[Summary]:
     """What ``rounds.csv`` tells of the rounds before the checkpoint that is gone on from."""
     if crew.index is None or run.checkpoint is None:
         return []
-    path = run.checkpoint / "rounds.csv"
-    with path.open(newline="") as file:
-        rows = list(csv.DictReader(file))[: crew.index["round"]]
+    path, n_rounds = run.checkpoint / "rounds.csv", crew.index["round"]
     try:
+        with path.open(newline="") as file:
+            rows = list(csv.DictReader(file))[:n_rounds]
         kept = [
             Summary(int(r["round"]), float(r["mse"]), int(r["messages"]), int(r["bits"]), float(r["consensus_error"]))
             for r in rows
         ]
-    except (KeyError, ValueError, TypeError):
+    except (KeyError, ValueError, TypeError, csv.Error):
         raise ValueError(f"{path} is not what a run leaves.") from None
+    if [summary.round for summary in kept] != list(range(1, n_rounds + 1)):
+        raise ValueError(f"{path} does not tell of each of the {n_rounds} rounds before the checkpoint.")
     return kept

@@ -46,8 +46,8 @@ def make_network(spec: str, n_agents: int, seed: int) -> Network:
     if kind == "grid":
         return Network.grid(*_sides(detail, n_agents))
     if kind == "small-world":
-        neighbours = _number(spec, detail, min(4, n_agents - 1))
-        if neighbours != int(neighbours):
+        neighbours = float(_number(spec, detail, min(4, n_agents - 1)))
+        if not neighbours.is_integer():
             raise ValueError(f"--network small-world:K takes a whole number of neighbours, got {spec!r}.")
         return Network.small_world(n_agents, int(neighbours), seed=seed)
     logarithm = math.log(max(n_agents, 2))

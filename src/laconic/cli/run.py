@@ -170,19 +170,30 @@ def _run_file(arguments: argparse.Namespace, named: list[str]) -> int:
         raise ValueError(f"--{stray.replace('_', '-')} is not for a run that a file describes: say it in the file.")
     from laconic.cli.big import run_file
 
+    def go() -> int:
+        return run_file(Path(arguments.data).expanduser(), arguments, _folder(arguments.out))
+
+    return _one_of_many(go) if arguments.engine == "mpi" else go()
+
+
+def _one_of_many(go: Callable[[], int]) -> int:
+    """A run as one process of an MPI job: nobody waits for who cannot go on, and one says why for all."""
+    from laconic.engine.exchange import FailedElsewhere, abandon, all_fail, world
+
+    comm = world()
     try:
-        return run_file(Path(arguments.data).expanduser(), arguments)
-    except (ValueError, Diverged) as error:
-        if arguments.engine == "mpi" and rank():
-            return 1 if isinstance(error, Diverged) else 2
+        return go()
+    except BaseException as error:
+        # An error that all have met is told by the first, another one by who has it.
+        expected = isinstance(error, (ValueError, OSError, Diverged))
+        told_elsewhere = isinstance(error, FailedElsewhere) or (expected and comm.rank > 0)
+        code = 130 if isinstance(error, KeyboardInterrupt) else 2 if expected and not isinstance(error, Diverged) else 1
+        if comm.size == 1 or all_fail(comm):
+            if told_elsewhere:
+                return code
+            raise
+        abandon(comm, code)
         raise
-
-
-def rank() -> int:
-    """The number of this process among those of an MPI job."""
-    from laconic.engine.exchange import world
-
-    return int(world().rank)
 
 
 def run_named(arguments: argparse.Namespace) -> int:

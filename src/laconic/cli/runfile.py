@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import tomllib
+import traceback
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,10 +36,16 @@ class RunFile(NamedTuple):
     seed: int
     checkpoint: Path | None
     checkpoint_every: int
+    about: str  # the stream, in words: who goes on from a checkpoint must have the same
 
     def network(self) -> Network:
-        """The network, the same in every process."""
-        found = make_network(self.network_spec, self.n_agents, self.seed)
+        """The network, the same in every process; a file of it lies beside this one, or where the command is given."""
+        beside = self.file.parent / Path(self.network_spec).expanduser()
+        try:
+            spec = str(beside) if beside.is_file() else self.network_spec
+            found = make_network(spec, self.n_agents, self.seed)
+        except ValueError as error:
+            raise ValueError(f"{self.file}: [network] {str(error).replace('--network ', 'kind ')}") from None
         if found.n_agents != self.n_agents:
             kind = self.network_spec
             raise ValueError(f"{self.file}: [network] agents must be {found.n_agents}, as {kind!r} has them.")
@@ -52,7 +59,7 @@ class RunFile(NamedTuple):
 def read_run(path: Path) -> RunFile:
     """The run that a file describes, or one sentence about what is wrong with it."""
     try:
-        values = tomllib.loads(path.read_bytes().decode())
+        values = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"{path} is not valid TOML: {error}.") from None
     for key in values:
@@ -71,12 +78,12 @@ def read_run(path: Path) -> RunFile:
     network.end()
     model = read_model(tables["model"])
     learner = read_learning(tables["learner"], tables["channel"]).learner()
-    stream = _read_stream(tables["stream"], rounds, n_agents, model.n_inputs, seed)
-    return RunFile(path, model, learner, stream, spec, n_agents, seed, checkpoint, every)
+    stream, about = _read_stream(tables["stream"], rounds, n_agents, model.n_inputs, seed)
+    return RunFile(path, model, learner, stream, spec, n_agents, seed, checkpoint, every, about)
 
 
-def _read_stream(table: Section, rounds: int, n_agents: int, n_inputs: int, seed: int) -> Drawn:
-    """Where each agent's samples come from."""
+def _read_stream(table: Section, rounds: int, n_agents: int, n_inputs: int, seed: int) -> tuple[Drawn, str]:
+    """Where each agent's samples come from, and what tells that from other places."""
     kind = table.choice("kind", _KINDS, "drawn")
     if kind == "files":
         inputs, labels = (_open(table, key) for key in ("X", "y"))
@@ -86,14 +93,16 @@ def _read_stream(table: Section, rounds: int, n_agents: int, n_inputs: int, seed
                 f"X and y must have shapes (T, {n_agents}, {n_inputs}) and (T, {n_agents}) with T at least {rounds}, "
                 f"got {inputs.shape} and {labels.shape}."
             )
-        return Drawn(lambda agents, first, last: (inputs[first:last, agents], labels[first:last, agents]), rounds)
+        return Drawn(lambda agents, first, last: (inputs[first:last, agents], labels[first:last, agents]), rounds), kind
     if kind == "function":
-        draw = _import(table, table.text("function"))
+        where = table.text("function")
+        draw = _import(table, where)
         table.end()
-        return Drawn(draw, rounds)
+        return Drawn(_blamed(table, where, draw), rounds), f"{kind} {where}"
     noise, drift = table.number("noise", 0.1, least=0), table.number("drift", 0.0)
     table.end()
-    return Drawn(landscape(n_inputs, seed, noise, drift / rounds), rounds)
+    pace = drift / rounds
+    return Drawn(landscape(n_inputs, seed, noise, pace), rounds), f"{kind} {seed} {noise!r} {pace!r}"
 
 
 def landscape(n_inputs: int, seed: int, noise: float, drift: float) -> Any:
@@ -106,7 +115,10 @@ def landscape(n_inputs: int, seed: int, noise: float, drift: float) -> Any:
         numbers = uniforms(seed, agents, first, last, n_inputs + 2)
         X, u, v = numbers[..., :n_inputs], numbers[..., -2], numbers[..., -1]
         moved = starts + speeds * np.arange(first, last)[:, None]
-        y = np.cos(X @ slopes.T + moved[:, None, :]).sum(axis=2) / np.sqrt(_WAVES)
+        phases = np.zeros((*X.shape[:2], _WAVES)) + moved[:, None, :]
+        for k in range(n_inputs):  # no product of matrices, whose last bits depend on how many agents are asked for
+            phases += X[..., k, None] * slopes[:, k]
+        y = np.cos(phases).sum(axis=2) / np.sqrt(_WAVES)
         return X, y + noise * np.sqrt(-2 * np.log1p(-u)) * np.cos(2 * np.pi * v)
 
     return draw
@@ -116,17 +128,46 @@ def _open(table: Section, key: str) -> Array:
     """An array in a file, of which each process reads what it needs."""
     path = table.path(key)
     try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
+        found = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
         raise table.wrong(f"{key} must be a file of NumPy, and there is no {path}.") from None
     except (OSError, ValueError, EOFError):
-        raise table.wrong(f"{key} must be a file of NumPy, and {path} is none.") from None
+        found = None
+    if not isinstance(found, np.ndarray) or not found.ndim:
+        raise table.wrong(f"{key} must be a file of NumPy that holds one array, and {path} is none.")
+    return found
 
 
 def _import(table: Section, where: str) -> Any:
     """The function ``package.module:name``."""
     module, _, name = where.partition(":")
+    must = f"function must say where one is, as package.module:name; {where!r}"
     try:
-        return getattr(importlib.import_module(module), name)
+        found = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
-        raise table.wrong(f"function must say where one is, as package.module:name; {where!r}: {error}.") from None
+        raise table.wrong(f"{must}: {error}.") from None
+    except (Exception, SystemExit) as error:
+        raise table.wrong(f"function {where!r} cannot be had: {_where(error)}.") from error
+    if not callable(found):
+        raise table.wrong(f"{must} is {found!r}.")
+    return found
+
+
+def _blamed(table: Section, where: str, draw: Any) -> Any:
+    """The function, and of what goes wrong in it a sentence that says where that was."""
+
+    def blamed(agents: Array, first: int, last: int) -> Any:
+        try:
+            return draw(agents, first, last)
+        except (Exception, SystemExit) as error:
+            asked = f"rounds {first} to {last}"
+            raise table.wrong(f"function {where!r} failed when asked for {asked}: {_where(error)}.") from error
+
+    return blamed
+
+
+def _where(error: BaseException) -> str:
+    """What went wrong, and the last line that was reached."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return f"{said} ({Path(last.filename).name}, line {last.lineno})"

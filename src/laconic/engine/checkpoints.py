@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from laconic._files import written_whole
+from laconic._npz import Archive
 from laconic._validate import Array
 from laconic.engine.rowwise import chosen, joined
 from laconic.trace import State
 
 _INDEX = "checkpoint.json"
 _LEARNER, _CHANNEL = "learner.", "channel."
+
+
+def prepare(folder: Path) -> None:
+    """Make the folder, and see that it can be written to: before the run, and not hours later."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder):
+        pass
 
 
 def save_part(folder: Path, part: int, agents: Array, state: State) -> None:
@@ -31,7 +40,10 @@ def save_part(folder: Path, part: int, agents: Array, state: State) -> None:
 
 def seal(folder: Path, round: int, n_parts: int, about: dict[str, Any]) -> None:
     """Once all parts of a round are written: let them be the checkpoint, and remove the one before."""
-    before = read_index(folder)
+    try:
+        before = read_index(folder)
+    except ValueError:  # of an earlier run, which nobody goes on from
+        before = None
     with written_whole(folder / _INDEX) as file:
         file.write(json.dumps({"round": round, "parts": n_parts, **about}).encode())
     if before is not None and before["round"] != round:
@@ -46,9 +58,23 @@ def read_index(folder: Path) -> dict[str, Any] | None:
         return None
     except (OSError, ValueError) as error:
         raise ValueError(f"{folder / _INDEX} is not readable: {error}.") from None
-    if not isinstance(found, dict) or not all(isinstance(found.get(name), int) for name in ("round", "parts")):
+    least = {"round": 0, "parts": 1}
+    if not isinstance(found, dict) or not all(
+        type(found.get(name)) is int and found[name] >= n for name, n in least.items()
+    ):
         raise ValueError(f"{folder / _INDEX} is not the index of a checkpoint.")
     return found
+
+
+def check_origin(folder: Path, index: Mapping[str, Any], origin: Mapping[str, str]) -> None:
+    """Refuse to go on from the checkpoint of another run: ``origin`` says, by name, what this one is made of."""
+    before = index.get("origin", {})
+    other = [name for name in origin if not isinstance(before, dict) or before.get(name) != origin[name]]
+    if other:
+        was = "was" if len(other) == 1 else "were"
+        raise ValueError(
+            f"{folder} holds the checkpoint of another run: its {' and '.join(other)} {was} not what is asked for now."
+        )
 
 
 def rows_in(folder: Path, index: dict[str, Any]) -> Callable[[Array], State]:
@@ -69,15 +95,17 @@ def rows_in(folder: Path, index: dict[str, Any]) -> Callable[[Array], State]:
 def _read(path: Path, round: int, agents: Array) -> tuple[Array, State]:
     """Those of ``agents`` whose rows are in a file, and these."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except (OSError, ValueError, KeyError) as error:
+        with path.open("rb") as file, Archive(file) as archive:
+            arrays = {name: archive.read(name) for name in archive.forms}
+        numbers, broadcast = arrays.pop("agents"), arrays.pop("broadcast")
+        if any(len(array) != len(numbers) for array in (broadcast, *arrays.values())):
+            raise ValueError("it does not have a row for each agent")
+    except Exception as error:
         raise ValueError(f"{path} is not a readable part of a checkpoint: {error}.") from None
-    numbers = arrays.pop("agents")
     wanted = np.flatnonzero(np.isin(numbers, agents))
     learner = {name.removeprefix(_LEARNER): array for name, array in arrays.items() if name.startswith(_LEARNER)}
     channel = {name.removeprefix(_CHANNEL): array for name, array in arrays.items() if name.startswith(_CHANNEL)}
-    return numbers[wanted], chosen(State(round, learner, arrays["broadcast"], channel), wanted)
+    return numbers[wanted], chosen(State(round, learner, broadcast, channel), wanted)
 
 
 def _folder(folder: Path, round: int) -> Path:

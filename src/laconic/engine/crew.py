@@ -5,7 +5,8 @@ One process with an engine of its own, or one of several with ``mpi``: the same 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, final
 
@@ -17,6 +18,8 @@ from laconic.engine import checkpoints
 from laconic.engine.chunk import Chunk
 from laconic.engine.drawn import Drawn
 from laconic.engine.errors import Diverged
+from laconic.engine.exchange import agreed, world
+from laconic.engine.origin import digest_of, origin_of
 from laconic.engine.outcome import bad_input, message_bits
 from laconic.engine.run import make_engine
 from laconic.engine.samples import Samples
@@ -53,6 +56,8 @@ class Crew:
         Where checkpoints are.
     resume : bool
         Go on from the last of them, with the bits of an uninterrupted run, whatever the number of processes.
+    about : mapping, optional
+        What else a run is made of, by name: who resumes must have the same.
 
     Examples
     --------
@@ -78,12 +83,19 @@ class Crew:
         dtype: str = "float64",
         folder: Path | None = None,
         resume: bool = False,
+        about: Mapping[str, str] | None = None,
     ) -> None:
         self.learner, self.features, self.network, self.stream = learner, features, network, stream
+        self._comm = world() if engine == "mpi" else None
         self._folder = folder
-        self.index = checkpoints.read_index(folder) if resume and folder is not None else None
-        if resume and self.index is None:
-            raise ValueError(f"resume needs a checkpoint, and there is none in {folder}.")
+        self._origin = {
+            "network": digest_of(network.starts, network.neighbours),
+            "feature map": origin_of(learner, features, network).split("/")[0],
+            "learner": f"{learner!r} {learner.loss.name} {learner.regularization!r}",
+            "dtype": dtype,
+            **(about or {}),
+        }
+        self.index = agreed(self._comm, lambda: self._opened(resume))
         rows = None if self.index is None or folder is None else checkpoints.rows_in(folder, self.index)
         self._team: Any = None
         self.engine: Any
@@ -96,6 +108,23 @@ class Crew:
             state = None if rows is None else rows(everybody)
             self.engine = make_engine(learner, features, network, engine, dtype, state)
             self.agents = everybody
+
+    def _opened(self, resume: bool) -> dict[str, Any] | None:
+        """The folder made ready, and what the checkpoint in it says that is gone on from."""
+        index = None
+        if resume:
+            index = None if self._folder is None else checkpoints.read_index(self._folder)
+            if index is None or self._folder is None:
+                raise ValueError(f"resume needs a checkpoint, and there is none in {self._folder}.")
+            checkpoints.check_origin(self._folder, index, self._origin)
+            if index["round"] > self.stream.n_rounds:
+                raise ValueError(
+                    f"rounds must be at least {index['round']}, which is where the checkpoint in {self._folder} "
+                    f"stands, got {self.stream.n_rounds}."
+                )
+        if self._folder is not None:
+            checkpoints.prepare(self._folder)
+        return index
 
     @property
     def first(self) -> bool:
@@ -126,7 +155,8 @@ class Crew:
             max(0, self.stream.n_rounds - begin),
         )
         samples = Samples(self.learner, self.features, self.network, rest, None, self.agents, self.n_processes, every)
-        for X, y in self._alone(_cut(samples, begin, every)):
+        pieces = _cut(samples, begin, every)
+        for X, y in pieces if self._team is None else self._team.pieces(pieces):
             chunk = self.engine.advance(X, y)
             yield from self._summaries(chunk, y[: chunk.n_rounds])
             if chunk.ending == "diverged":
@@ -135,15 +165,6 @@ class Crew:
                 raise bad_input(self.engine.round + 1, chunk.agent, np.array([np.nan]))
             if every and (self.engine.round % every == 0 or self.engine.round == self.stream.n_rounds):
                 self.save()
-
-    def _alone(self, pieces: Iterator[tuple[Array, Array]]) -> Iterator[tuple[Array, Array]]:
-        """Samples of the agents here; the whole job ends if these, and no others, cannot be had."""
-        try:
-            yield from pieces
-        except Exception:
-            if self._team is not None:
-                self._team.abandon()
-            raise
 
     def _summaries(self, chunk: Chunk, y: Array) -> Iterator[Summary]:
         squares = (chunk.columns["predictions"].astype(np.float64) - y) ** 2
@@ -164,17 +185,20 @@ class Crew:
             mse = total / float(scale[t]) / count if count else float("nan")
             yield Summary(after + t + 1, mse, messages, spent_bits, float(chunk.columns["consensus_error"][t]))
 
-    def save(self, **about: Any) -> None:
+    def save(self) -> None:
         """Write a checkpoint, which counts once all processes have written their part of it."""
         if self._folder is None:
             return
-        part = 0 if self._team is None else int(self._team.comm.rank)
+        folder, part = self._folder, 0 if self._team is None else int(self._team.comm.rank)
         state = self.engine.state() if self._team is None else self.engine.here()
-        checkpoints.save_part(self._folder, part, self.agents, state)
-        if self._team is not None:
-            self._team.comm.Barrier()
-        if self.first:
-            checkpoints.seal(self._folder, self.engine.round, self.n_processes, about)
+        self.together(lambda: checkpoints.save_part(folder, part, self.agents, state))
+        about = {"origin": self._origin}
+        seal = partial(checkpoints.seal, folder, self.engine.round, self.n_processes, about)
+        self.together(seal if self.first else None)
+
+    def together(self, do: Callable[[], object] | None) -> None:
+        """Do something that may fail in this process alone; all of them fail then."""
+        agreed(self._comm, do or (lambda: None))
 
 
 def _cut(samples: Samples, begin: int, every: int | None) -> Iterator[tuple[Array, Array]]:

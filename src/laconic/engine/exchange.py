@@ -5,9 +5,12 @@ mpi4py is imported when such a job is asked for, and not before.
 
 from __future__ import annotations
 
+import pickle
+import sys
 import time
+import traceback
 from collections.abc import Callable
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import numpy as np
 
@@ -15,7 +18,10 @@ from laconic import _extras
 from laconic._validate import Array
 from laconic.engine.partition import Part
 
-_NAP = 0.005  # seconds between two looks at whether another process has finished compiling
+Found = TypeVar("Found")
+
+_NAP = 0.005  # seconds between two looks at whether another process has come as far
+_PATIENCE = 5.0  # seconds until one that has failed believes that the others have not
 
 
 def world() -> Any:
@@ -26,6 +32,61 @@ def world() -> Any:
 def alone() -> Any:
     """The process that asks, by itself."""
     return _extras.need("mpi4py.MPI", "engine='mpi'").COMM_SELF
+
+
+class FailedElsewhere(RuntimeError):
+    """Another process of the job could not go on, for no reason that input may give; it shows where."""
+
+
+def agreed(comm: Any, do: Callable[[], Found]) -> Found:
+    """What ``do`` gives in this process; where it fails in any, an error in all of them.
+
+    Whatever may fail in one process alone (a file, a stream) is done like this: the others would wait for it for ever.
+    Of bad input and files everybody says the same. ``comm`` is None for a process by itself.
+    """
+    if comm is None or comm.size == 1:
+        return do()
+    failure: BaseException | None = None
+    try:
+        found = do()
+    except (Exception, SystemExit) as error:
+        failure = error
+    told = [error for error in comm.allgather(_sendable(failure)) if error is not None]
+    if failure is not None:
+        raise failure
+    if told:
+        raise next((error for error in told if not isinstance(error, FailedElsewhere)), told[0])
+    return found
+
+
+def _sendable(failure: BaseException | None) -> Exception | None:
+    """What other processes are told of it."""
+    if failure is None:
+        return None
+    if not isinstance(failure, (ValueError, OSError)):
+        return FailedElsewhere(f"another process could not go on: {failure!r}.")
+    try:
+        same: Exception = pickle.loads(pickle.dumps(failure))
+    except Exception:  # of whoever made an exception that does not survive this
+        return ValueError(str(failure))
+    return same
+
+
+def all_fail(comm: Any) -> bool:
+    """Whether all processes of the job fail now: then none waits for another, and each may end in its own way."""
+    waiting, until = comm.Ibarrier(), time.monotonic() + _PATIENCE
+    while not waiting.Test():
+        if time.monotonic() > until:
+            return False
+        time.sleep(_NAP)
+    return True
+
+
+def abandon(comm: Any, code: int = 1) -> None:
+    """Show the error that is being handled, and end the whole job, since this process alone cannot go on."""
+    traceback.print_exc()
+    sys.stderr.flush()
+    comm.Abort(code)
 
 
 @final
@@ -93,10 +154,10 @@ def one_first(comm: Any, do: Callable[[], object]) -> None:
     try:
         if here.rank == 0:
             do()
+    finally:
         waiting = here.Ibarrier()
         while not waiting.Test():
             time.sleep(_NAP)
-    finally:
         here.Free()
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 import time
-import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, final
 
 import numpy as np
@@ -15,7 +13,7 @@ from laconic import _validate
 from laconic._validate import Array
 from laconic.engine.chunk import Chunk, first_memory, first_state
 from laconic.engine.errors import Diverged
-from laconic.engine.exchange import alone, one_first, world
+from laconic.engine.exchange import abandon, agreed, all_fail, alone, one_first, world
 from laconic.engine.log import Log
 from laconic.engine.outcome import advice, attach, bad_input, make_trace
 from laconic.engine.partition import divide, known_to, make_part
@@ -60,10 +58,10 @@ class Team:
                 f"{network.n_agents} agents."
             )
         self._agree()
-        one_first(comm, self._compile)
-        owner = comm.bcast(divide(network, comm.size) if comm.rank == _ROOT else None, root=_ROOT)
-        self.part = make_part(network, owner, comm.rank)
-        begin = None if state is None else state(known_to(self.part))
+        agreed(comm, lambda: one_first(comm, self._compile))
+        found = agreed(comm, lambda: divide(network, comm.size) if comm.rank == _ROOT else None)
+        self.part = make_part(network, comm.bcast(found, root=_ROOT), comm.rank)
+        begin = None if state is None else agreed(comm, lambda: state(known_to(self.part)))
         self.engine = Partitioned(learner, features, network, self.part, comm, dtype, begin)
         self.round, self.energy_before = self.engine.round, self.engine.energy_before
 
@@ -88,7 +86,20 @@ class Team:
 
     def samples(self, X: object, y: object) -> Samples:
         """The stream of the agents here."""
-        return Samples(self.learner, self.features, self.network, X, y, self.part.agents, self.comm.size)
+        here = self.learner, self.features, self.network, X, y, self.part.agents, self.comm.size
+        return agreed(self.comm, lambda: Samples(*here))
+
+    def pieces(self, pieces: Iterable[tuple[Array, Array]]) -> Iterator[tuple[Array, Array]]:
+        """The same, or an error in all processes: where one has no samples, or others of another number of rounds."""
+        waiting = iter(pieces)
+        while True:
+            piece = agreed(self.comm, lambda: next(waiting, None))
+            lengths = self.comm.allgather(-1 if piece is None else len(piece[1]))
+            if len(set(lengths)) > 1:
+                raise ValueError(f"X and y must have as many rounds in every process, got {sorted(set(lengths))}.")
+            if piece is None:
+                return
+            yield piece
 
     def advance(self, X: Array, y: Array, mapped: bool = False) -> Chunk:
         """Rounds of the agents here; the columns of what came of it are those of all agents, in every process."""
@@ -107,11 +118,9 @@ class Team:
         return chunk._replace(columns=columns)
 
     def abandon(self) -> None:
-        """End the whole job, since this process, and no other, cannot go on: they would wait for it for ever."""
-        if self.comm.size > 1:
-            traceback.print_exc()
-            sys.stderr.flush()
-            self.comm.Abort(1)
+        """End the whole job if this process, and not every other one, cannot go on: they would wait for it for ever."""
+        if self.comm.size > 1 and not all_fail(self.comm):
+            abandon(self.comm)
 
     def entries(self, X: Array, chunk: Chunk) -> Array:
         """The input with which a chunk ended, from the process that has it."""
@@ -133,6 +142,7 @@ def simulate_together(
     dtype: str,
     state: State | None,
     collective: bool,
+    every: int,
     show: Callable[[bool, int | None, str], Any],
 ) -> Trace:
     """``simulate`` as called by every process of a job; each returns the same trace."""
@@ -145,14 +155,14 @@ def simulate_together(
     rows = None if state is None else _rows(learner, features, network, dtype, state)
     team = Team(learner, features, network, dtype, rows)
     samples = team.samples(X, y)
-    log, started = Log(), time.perf_counter()
+    log, started = Log(every, team.round), time.perf_counter()
 
     def trace() -> Trace:
         return make_trace(team, learner, features, network, log, time.perf_counter() - started, dtype)
 
     try:
         with show(team.first, samples.n_rounds, learner.name) as bar:
-            for X_chunk, y_chunk in samples.chunks():
+            for X_chunk, y_chunk in team.pieces(samples.chunks()):
                 chunk = team.advance(X_chunk, y_chunk)
                 log.append(chunk.columns)
                 bar(chunk.n_rounds)

@@ -26,7 +26,7 @@ def origin_of(learner: Learner, features: RandomFeatures, network: Network | Tim
         return map_of
     order = sorted(range(network.n_agents), key=lambda i: by_name(network.names[i]))  # which decides on the tree, too
     named = () if order == sorted(order) else (np.array(order),)
-    return f"{map_of}/{_digest(network.starts, network.neighbours, *named)}"
+    return f"{map_of}/{digest_of(network.starts, network.neighbours, *named)}"
 
 
 def check_origin(state: State, learner: Learner, features: RandomFeatures, network: Network | Timetable) -> None:
@@ -42,13 +42,14 @@ def check_origin(state: State, learner: Learner, features: RandomFeatures, netwo
 
 def _map_of(features: RandomFeatures) -> str:
     if isinstance(features, OwnFeatures):
-        return _digest(np.frombuffer(features.mark(), dtype=np.uint8))
+        return digest_of(np.frombuffer(features.mark(), dtype=np.uint8))
     scaling = features.scaling
     scaled = () if scaling is None else (scaling.centre, scaling.scale)
-    return _digest(features.frequencies, *scaled)
+    return digest_of(features.frequencies, *scaled)
 
 
-def _digest(*arrays: np.ndarray) -> str:
+def digest_of(*arrays: np.ndarray) -> str:
+    """A digest of arrays, and of their shapes."""
     made = hashlib.blake2b(digest_size=8)
     for array in arrays:
         made.update(str(array.shape).encode())

@@ -106,6 +106,7 @@ class Partitioned:
     def _restore(self, state: State) -> None:
         """Take over the rows of the agents here, and the replicas of their neighbours elsewhere."""
         n, d = self.n_agents, self._n_features
+        self._check(state)
         self.round, self._parts = state.round, tuple(state.learner)
         self._panel = make_panel(self.learner, n, d, self.dtype)
         elsewhere, clips = len(self.part.elsewhere), "sums" in state.learner
@@ -126,6 +127,18 @@ class Partitioned:
         peak = self.exchange.largest(np.array([np.abs(weights).max(initial=0.0)], dtype=np.float64))[0]
         numbers[rounds.LARGEST] = np.sqrt(self.energy_before)
         numbers[rounds.SCALE] = summing.scale_of(float(peak), self._plan.n_agents, self.dtype.itemsize)
+
+    def _check(self, state: State) -> None:
+        """Refuse rows that another learner, channel or feature map has left."""
+        fresh = self.learner.init(1, self._n_features)._asdict()
+        names = self.learner.channel.memory if self.learner.channel else ()
+        shapes = {name: np.shape(array)[1:] for name, array in fresh.items()}
+        found = {name: np.shape(array)[1:] for name, array in state.learner.items()}
+        if found != shapes or set(state.channel) != set(names):
+            raise ValueError(
+                f"state comes from another learner, channel or feature map: it holds {sorted(found.items())} and "
+                f"{sorted(state.channel)}, {self.learner!r} keeps {sorted(shapes.items())} and {sorted(names)}."
+            )
 
     def here(self) -> State:
         """Copies of all that the next round needs of the agents here, in the order of ``part.agents``."""
@@ -173,17 +186,26 @@ class Partitioned:
         samples = np.require(X.reshape(-1, X.shape[2]), self.dtype, ["C", "A", "W", "E"])
         labels = np.require(y, self.dtype, ["C", "A", "W", "E"])
         seen = np.abs(labels).max(axis=1, initial=0.0, where=~np.isnan(labels)).astype(np.float64)
-        seen = self.exchange.largest(np.maximum.accumulate(np.append(self._sums.numbers[rounds.LARGEST], seen)))
+        # No round may begin that cannot end, in whichever process, or the others would have learned of it.
+        right = np.isfinite(samples).all(axis=1).reshape(labels.shape)
+        whole = int(np.append(right.all(axis=1), False).argmin())
+        told = np.maximum.accumulate(np.append(self._sums.numbers[rounds.LARGEST], seen))
+        *seen, last = self.exchange.largest(np.append(told, -float(whole)))
         record = self._record(len(y))
         call = self._call(samples, labels, record)
-        ending, agent, finished = None, 0, len(y)
-        for t in range(len(y)):
+        ending, agent, finished = None, 0, int(-last)
+        for t in range(finished):
             self._sums.numbers[rounds.LARGEST] = seen[t]
             ending, agent = self._round(call, t)
             if ending:
                 finished = t
                 break
             self._sums.numbers[rounds.LARGEST] = seen[t + 1]
+        else:
+            if finished < len(y):
+                bad = not right[finished].all()
+                status = endings.BAD_INPUT if bad else endings.FINISHED
+                ending, agent = self._blame(status, int(right[finished].argmin()))
         self.round += finished
         columns = {name: column[:finished] for name, column in zip(COLUMNS, record[:-1], strict=False)}
         if self._plan.rounding == coding.ENTROPY:
@@ -193,7 +215,7 @@ class Partitioned:
     def _round(self, call: Any, t: int) -> tuple[str | None, int]:
         """One round: why it ended early if it did, and at which agent of the network."""
         n, sums = self.n_agents, self._sums
-        status, row = call(rounds.CHECK | rounds.LEARN, t, n)
+        status, row = call(rounds.LEARN, t, n)
         if status != endings.FINISHED:  # and yet the others wait for a parcel
             self._rows.spoken[:n] = coding.SILENT
             sums.tops[:], sums.totals[:] = 0, 0

@@ -105,6 +105,7 @@ def simulate(
     True
     """
     network, features = read(network), read_features(features, X)
+    every = _validate.integer("every", every, least=1, most=2**31)
     if engine == "mpi":
         _check(learner, features, network)
         _check_state(state, learner, features, network)
@@ -115,12 +116,11 @@ def simulate(
         def bar_of(first: bool, total: int | None, what: str) -> Any:
             return progress_bar(progress and first, total, what)
 
-        found: Trace = together(learner, features, network, X, y, dtype, state, collective, bar_of)
+        found: Trace = together(learner, features, network, X, y, dtype, state, collective, every, bar_of)
         return found
     _check(learner, features, network)
     samples = Samples(learner, features, network, X, y)  # first, since what is wrong with these costs no memory
     runner = make_engine(learner, features, network, engine, dtype, state, collective, threads)
-    every = _validate.integer("every", every, least=1, most=2**31)
     if every > 1 and learner.speech is Speech.OWN:
         raise ValueError(f"every must be 1 with {learner.name}, whose waves are told by what was sent in each round.")
     log = Log(every, runner.round)

@@ -10,6 +10,7 @@ import numpy as np
 from laconic import _validate
 from laconic._timetable import Timetable
 from laconic._validate import Array
+from laconic._worded import ArgumentError
 from laconic.engine.drawn import Drawn
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
@@ -68,7 +69,12 @@ class Samples:
 
     def _draw(self, stream: Drawn, agents: Array) -> Blocks:
         for start in range(0, stream.n_rounds, self._length):
-            yield stream.draw(agents, start, min(start + self._length, stream.n_rounds))
+            stop = min(start + self._length, stream.n_rounds)
+            block = stream.draw(agents, start, stop)
+            y = block[1] if isinstance(block, tuple) and len(block) == 2 else None
+            if isinstance(y, np.ndarray) and y.ndim and len(y) != stop - start:
+                raise ArgumentError("draw", f"must return the {stop - start} rounds it is asked for, got {len(y)}.")
+            yield block
 
     def _streams(self, X: object, y: object) -> tuple[Array, Array] | None:
         """Streams of their own length, one an agent, as two arrays; None if that is not what was passed.
