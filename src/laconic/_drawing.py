@@ -129,7 +129,8 @@ def connected(draw: Callable[[int], Drawn], seed: int, what: str, *, join: bool,
     """
     seeds = np.random.default_rng(seed)
     hopeless = ValueError(
-        f"no connected network is to be had with {what}: ask for more edges, or let connect=True join the parts."
+        f"no connected network is to be had with {what}: ask for more edges "
+        "(in a program connect=True joins the parts)."
     )
     if alone > _HOPELESS and not join:
         raise hopeless

@@ -199,3 +199,13 @@ def test_what_an_agent_draws_does_not_depend_on_who_draws_beside_it(n_inputs):
             inputs, labels = draw(np.asarray(agents), first, last)
             np.testing.assert_array_equal(inputs, X[first:last, agents])
             np.testing.assert_array_equal(labels, y[first:last, agents])
+
+
+def test_who_begins_anew_removes_no_unfinished_checkpoint(kept, capsys):
+    before = json.loads((kept / "checkpoint.json").read_text())
+    write({"run": {"rounds": 30}})
+    code, said = run(capsys)
+    assert code == 2 and "as far as round 20" in said and "--resume" in said
+    assert json.loads((kept / "checkpoint.json").read_text()) == before
+    assert run(capsys, "--resume")[0] == 0
+    assert run(capsys)[0] == 0  # of a finished run nothing is lost: it comes out again

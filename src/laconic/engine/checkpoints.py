@@ -77,6 +77,19 @@ def check_origin(folder: Path, index: Mapping[str, Any], origin: Mapping[str, st
         )
 
 
+def spare(folder: Path, n_rounds: int) -> None:
+    """Refuse to begin anew where an unfinished run has left its checkpoint: the first new one would remove it."""
+    try:
+        before = read_index(folder)
+    except ValueError:  # nobody can go on from that
+        return
+    if before is not None and before["round"] < n_rounds:
+        raise ValueError(
+            f"{folder} holds the checkpoint of a run that got as far as round {before['round']}: "
+            "go on from it with --resume, or remove the folder to begin anew."
+        )
+
+
 def rows_in(folder: Path, index: dict[str, Any]) -> Callable[[Array], State]:
     """What gives the rows of some agents out of a checkpoint, whichever processes wrote them."""
 

@@ -124,6 +124,8 @@ class Crew:
                 )
         if self._folder is not None:
             checkpoints.prepare(self._folder)
+            if not resume:
+                checkpoints.spare(self._folder, self.stream.n_rounds)
         return index
 
     @property
