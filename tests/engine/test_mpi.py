@@ -201,9 +201,11 @@ def test_what_fails_in_one_process_ends_all_with_one_sentence(how, tmp_path):
     command = ("-m", "laconic", "run", tmp_path / "big.toml", "--engine", "mpi")
     code, _, said = start(3, *command, PYTHONPATH=path, DIES=how)
     expected, sentence = FAILURES[how]
-    assert (code, sentence in said) == (expected, True), said
-    if how != "interrupt":
-        assert said.count("laconic: ") == said.count("\n") == 1, said
+    assert code == expected, said
+    if how == "interrupt":  # and who started them may lose what was on its way
+        assert not said or sentence in said
+    else:
+        assert sentence in said and said.count("laconic: ") == said.count("\n") == 1, said
 
 
 @needs_mpi

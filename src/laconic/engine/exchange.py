@@ -21,6 +21,7 @@ from laconic.engine.partition import Part
 Found = TypeVar("Found")
 
 _NAP = 0.005  # seconds between two looks at whether another process has come as far
+_PARTING = 0.5  # seconds for what was shown to reach whoever started the job: with that all that is on its way is lost
 _PATIENCE = 5.0  # seconds until one that has failed believes that the others have not
 
 
@@ -86,6 +87,7 @@ def abandon(comm: Any, code: int = 1) -> None:
     """Show the error that is being handled, and end the whole job, since this process alone cannot go on."""
     traceback.print_exc()
     sys.stderr.flush()
+    time.sleep(_PARTING)
     comm.Abort(code)
 
 
