@@ -16,7 +16,7 @@ DEEP = 10  # the height of a deep tree: from here on fronts run until the first 
 FRONT_LOOSENESS = 12.0  # of what a front says of a matrix, in tolerances: its model makes up for that
 _DEEP_LOOSENESS = 1.5  # of all waves there: who has heard fronts can wait for the rest of a matrix
 _FRONTS = 3  # that are on their way at once from the root to the deepest agent, and as many back
-_TOGETHER = 3.0  # what all senders may leave out in the first wave, in tolerances of one that has all samples
+_TOGETHER = 3.0  # what all senders may leave out in the first wave, in units of the diagonal
 _COARSENESS = 2.0  # of steps in the first wave of a deep tree, for the same reason
 NEVER = 2**62  # a round that does not come, for which there is room wherever numbers are kept
 THINNEST = 2.0**-10  # of what is added to the diagonal, at the least
@@ -184,14 +184,14 @@ class Rule(NamedTuple):
         return self.kappa * (_DEEP_LOOSENESS if height >= DEEP else 1.0)
 
     def tightness(self, start: int, census: Sequence[int]) -> float:
-        """By how much less is left out in the first wave: min(1, 3/sum of sigma), over all who send.
+        """By how much less is left out in the first wave: min(1, 3/(kappa sum of sigma)), over all who send.
 
         What is left out there is what has been seen, and never less than nothing: it adds up. Where all see the same
         directions, all leave out the same ones, the root is told of next to nothing along them but for the residual,
-        and its first step is too long by as much. Up to ten agents together leave out little enough. (In later waves
-        ``trust`` sees a step that was too long.)
+        and its first step is too long by as much. Up to ten agents together leave out little enough with a kappa of 1.
+        (In later waves ``trust`` sees a step that was too long.)
         """
-        together = _shares(start, tuple(census), self.horizon)
+        together = self.kappa * _shares(start, tuple(census), self.horizon)
         return 1.0 if together <= _TOGETHER else _TOGETHER / together
 
     def looseness(self, n_agents: int, inner: int) -> float:
