@@ -163,6 +163,8 @@ class Site:
     def read(cls, path: str | Path) -> Site:
         """The site that a file describes."""
         path = Path(path)
+        if (path / "site.toml").is_file():
+            raise ValueError(f"{path} is a folder: name the file in it, {path / 'site.toml'}.")
         try:
             text = path.read_bytes().decode()
         except UnicodeDecodeError as error:
