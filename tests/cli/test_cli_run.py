@@ -123,7 +123,7 @@ def test_inputs_that_are_mostly_equal_still_have_a_bandwidth(tmp_path, capsys):
 
 def test_two_words_are_classes_and_are_scored_by_errors(files, capsys):
     screen, err = run(capsys, "run", "words.csv", "--network", "complete", "--eta", 1, "--rho", 0.2)
-    assert err == "laconic: words.csv: dropped the column that is not numbers: 'street' (text).\n"
+    assert err == "laconic: words.csv: dropped the column that is not numbers: 'street' (text: 's0', for one).\n"
     assert "target kind (big or small)" in screen and "logistic loss" in screen
     own = data.load(files / "signs.csv")
     y = np.where(own.y > 0, -1.0, 1.0)  # "big" comes first in the alphabet
