@@ -8,10 +8,12 @@ import io
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 from laconic._files import written_whole
 from laconic.cli.runfile import RunFile, read_run
-from laconic.cli.words import count, facts, note_of_compiling, number
+from laconic.cli.words import count, facts, note, note_of_compiling, number, plural
+from laconic.engine.checkpoints import read_index
 from laconic.engine.crew import Crew, Summary
 from laconic.engine.run import progress_bar
 
@@ -35,6 +37,10 @@ def run_file(path: Path, arguments: argparse.Namespace) -> int:
         folder=run.checkpoint,
         resume=arguments.resume,
     )
+    before = read_index(run.checkpoint) if run.checkpoint and crew.first and not arguments.resume else None
+    if before is not None and before["round"] < run.stream.n_rounds:
+        said = f"{run.checkpoint} has a checkpoint of round {count(before['round'])}, which this run will replace"
+        note(f"{said}; --resume goes on from it.")
     began = time.perf_counter()
     kept = _rounds_before(run, crew)
     with note_of_compiling(), progress_bar(arguments.progress and crew.first, run.stream.n_rounds, path.name) as bar:
@@ -48,11 +54,9 @@ def run_file(path: Path, arguments: argparse.Namespace) -> int:
     sent = crew.sent_bytes
     if not crew.first:
         return 0
-    if run.checkpoint:
-        _write_rounds(run.checkpoint, kept)
-    if arguments.out:
-        folder = Path(arguments.out).expanduser()
-        folder.mkdir(parents=True, exist_ok=True)
+    folders = [run.checkpoint] if run.checkpoint else []
+    folders += [Path(arguments.out).expanduser()] if arguments.out else []
+    for folder in folders:
         _write_rounds(folder, kept)
     share = max(1, len(kept) // _SHARE)
     first, last = (sum(summary.mse for summary in part) / len(part) for part in (kept[:share], kept[-share:]))
@@ -69,21 +73,25 @@ def run_file(path: Path, arguments: argparse.Namespace) -> int:
         "start_seconds": began - made,
         "seconds": ended - began,
     }
-    print(json.dumps(told) if arguments.json else _worded(run, told))
+    print(json.dumps(told) if arguments.json else _worded(run, told, folders))
     return 0
 
 
-def _worded(run: RunFile, told: dict[str, float]) -> str:
+def _worded(run: RunFile, told: dict[str, Any], folders: list[Path]) -> str:
     rounds = max(1, told["rounds"])
     speakers = told["messages"] / rounds / told["agents"]
+    several = told["processes"] > 1
+    between = f"{count(told['bytes_between_processes'] / rounds)} bytes a round between processes"
+    who = f"{plural(told['agents'], 'agent')}, {plural(told['edges'], 'edge')}, {count(told['processes'])} process"
     return facts(
         [
             ("run", f"{run.file}: {run.learner.name}, {count(told['rounds'])} rounds, {run.model.dtype}"),
-            ("network", f"{count(told['agents'])} agents, {count(told['edges'])} edges, {told['processes']} processes"),
+            ("network", f"{who}{'es' * several}"),
             ("error", f"{number(told['first_mse'])} at first, {number(told['last_mse'])} at last (mean squared)"),
             ("messages", f"{speakers:.1%} speak in a round; {count(told['bits'] / told['agents'])} bits an agent"),
-            ("between", f"{count(told['bytes_between_processes'] / rounds)} bytes a round between processes"),
+            *([("between", between)] if several else []),
             ("time", f"{told['seconds']:.1f} s, and {told['start_seconds']:.1f} s to begin"),
+            *(("written", f"every round, to {folder / 'rounds.csv'}") for folder in folders),
         ]
     )
 

@@ -249,6 +249,8 @@ class Site:
 
 
 def _read_site(file: Path, values: dict[str, Any]) -> Site:
+    if "run" in values and "agents" not in values:
+        raise ValueError(f"{file} is a run and not a site: `laconic run {file}` starts it.")
     unknown = next((key for key in values if key not in _TABLES), None)
     if unknown is not None:
         hint = near(unknown, _TABLES)
