@@ -31,7 +31,7 @@ smallest schedule that does it."""
 
 _EXAMPLES = """
 examples:
-  laconic faults                     a thousand schedules
+  laconic faults                     a thousand schedules, in some minutes
   laconic faults --seeds 20000       twenty thousand
   laconic faults --kinds wipe,twice  of these kinds only
   laconic faults --learner waverls   with this learner only
