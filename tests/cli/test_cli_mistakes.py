@@ -83,7 +83,7 @@ def files(tmp_path):
         ("run flats.csv more.csv", "there is no place for 'more.csv'. .See `laconic run --help`"),
         ("up", "FILE must be given"),
         ("up .", "'.' is a folder, and a file is needed"),
-        ("up home", "home is a folder: name the file in it, home/site.toml"),
+        ("up shed", "shed is a folder: name the file in it, shed/site.toml"),
         ("tune flats.csv --prefix 2", "--prefix must be a share of the rounds"),
         ("tune flats.csv --seeds 0", "--seeds must be at least 1"),
         ("tune flats.csv --widths 1,x", "--widths must be positive numbers with commas between them, got '1,x'"),
