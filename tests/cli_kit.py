@@ -36,6 +36,8 @@ def write_files(tmp_path):
     (tmp_path / "empty.csv").write_text("")
     (tmp_path / "header.csv").write_text("a,b\n")
     (tmp_path / "village.txt").write_text("north south\nsouth west\n")
+    (tmp_path / "shed").mkdir()
+    (tmp_path / "shed" / "site.toml").write_text("")
     (tmp_path / "broken.txt").write_text("north south west\n")
     return tmp_path
 

@@ -64,7 +64,7 @@ def main() -> None:
             view.set_clim(truth.min(), truth.max())
         errors = [float(np.mean((values - truth) ** 2)) for values in shown]
         words.set_text(
-            f"round {moments[k]}:  error alone {errors[0]:.3f},  talking {errors[1]:.3f}  for {spent[k]:.0f} kbit"
+            f"round {moments[k]}:  error alone {errors[0]:.3f},  talking {errors[1]:.4f}  for {spent[k]:.0f} kbit"
         )
 
     animation = FuncAnimation(figure, draw, frames=len(moments) + 12)

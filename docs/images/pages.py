@@ -20,8 +20,11 @@ from laconic.demo import landscape, render, show
 
 HERE = Path(__file__).parent
 NAMES = ("kitchen", "hall", "study", "attic", "cellar", "porch", "barn", "gate", "mill", "well")
-#: For a picture of what one agent knows: what is to be touched is left out.
-BARE = "#knowledge { padding: 8px 14px 14px } #knowledge .controls, #knowledge .tip, #knowledge > p { display: none }"
+#: For pictures: what is to be touched is left out, and labels beyond the rim of the chart are not cut off.
+BARE = (
+    "#knowledge { padding: 8px 14px 14px } #knowledge .controls, #knowledge .tip, #knowledge > p { display: none } "
+    "#chart { padding-left: 24px }"
+)
 
 
 def main() -> None:

@@ -1,7 +1,10 @@
 """``laconic compile``: afterwards nothing that it is for has to be compiled."""
 
+import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -35,3 +38,17 @@ def test_a_demonstration_has_nothing_left_to_compile(capfd):
 def test_nonsense_is_refused(capsys, options, sentence):
     assert main(["compile", *options]) == 2
     assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_ctrl_c_is_one_sentence(tmp_path):
+    command = [sys.executable, "-m", "laconic", "compile", "--target", "x86-64-v3", "--out", str(tmp_path / "code")]
+    for seconds in (1.0, 3.0):
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0)
+        try:
+            time.sleep(seconds)
+            os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to all of them
+            out, err = process.communicate(timeout=30)
+        finally:
+            process.kill()
+        assert process.returncode == 130 and out == "" and err == "\nlaconic: interrupted.\n"

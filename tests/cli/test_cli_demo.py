@@ -8,6 +8,7 @@ import pytest
 from cli_kit import cells, fail, run, set_terminal
 
 from laconic import demo
+from laconic.cli.live import open_page
 
 pytestmark = pytest.mark.slow
 
@@ -67,3 +68,10 @@ def test_a_narrow_terminal_breaks_headers_and_no_number(monkeypatch, capsys):
         "learner      error       bits",
         "the default 0.0133 64,000,000",
     ]
+
+
+@pytest.mark.parametrize(("there", "said"), [(True, ""), (False, "laconic: there is no browser here; open the page ")])
+def test_who_wants_a_browser_that_is_not_there_is_told(monkeypatch, capsys, there, said):
+    monkeypatch.setattr("webbrowser.open", lambda address: there)
+    open_page("http://127.0.0.1:8765/")
+    assert capsys.readouterr().err.startswith(said) and bool(said) is not there

@@ -12,7 +12,7 @@ import laconic as lc
 from laconic import data
 from laconic.cli.inputs import prepare
 from laconic.cli.options import Parser, add_stream_options
-from laconic.cli.reproduce import summary
+from laconic.cli.reproduce import beside, summary
 from laconic.experiments.settings import SETTINGS
 from laconic.experiments.streams import make_stream
 
@@ -121,9 +121,9 @@ def test_the_papers_sets_run_as_the_paper_runs_them():
 @pytest.mark.slow
 @pytest.mark.data
 def test_reproduce_leaves_a_report_and_prints_a_summary(tmp_path, capsys):
-    words = "reproduce --out again --set air-quality --algorithm ODKLA,Local --seeds 1 --quick --no-progress"
+    words = "reproduce --out again --set air-quality --algorithm ODKLA,Local --seeds 1 --quick"
     screen, err = run(capsys, *words.split(), "--data-dir", FOLDER)
-    assert err == ""
+    assert err == ""  # no progress bar where nobody looks
     assert "The report: again/report.html" in screen and (tmp_path / "again" / "report.html").stat().st_size > 1000
     assert "mean of 1 seed, rows shuffled" in screen
     assert 2 < float(cells(screen, "ODKLA")[0]) < float(cells(screen, "Local")[0]) < 8
@@ -147,6 +147,14 @@ def test_the_summary_is_the_mean_over_seeds():
     assert "mean of 2 seeds" in text
     assert cells(text, "ODKLA") == ["25.0", "4.00", "100.0%"]
     assert cells(text, "QC-ODKLA") == ["27.0", "diverged", "20.0%"]
+
+
+def test_what_is_not_the_papers_is_explained_below_the_tables():
+    said = beside([{"algorithm": name} for name in ("ODKLA", "WaveRLS", "Local RLS", "Best centre", "Default")])
+    words = " ".join(said.split())
+    assert "It needs what ODKLA does not: O(D^2) work and memory" in words and "a tree, and lockstep or slots" in words
+    assert "Default: what `laconic run` takes where nothing is said." in words and "Centralised" not in words
+    assert max(len(line) for line in said.split("\n")) <= 80 and beside([{"algorithm": "ODKLA"}]) == ""
 
 
 def test_a_wide_summary_folds_its_heading(monkeypatch):

@@ -104,3 +104,25 @@ def test_infinite_cells_are_missing_ones(capsys):
     lines = ["inf," + line.partition(",")[2] if k % 9 == 0 else line for k, line in enumerate(LINES)]
     found = learned(capsys, "\n".join(["a,b,y", *lines]))
     assert "27 missing inputs are filled" in " ".join(found["data"]["made_of_it"]) and found["r2"] > 0
+
+
+@pytest.mark.parametrize("number", ["{}", "{:.3f} €"])
+def test_a_cell_that_is_no_number_is_missing_and_its_column_is_not(capsys, number):
+    lines = [f"{number.format(a)},{b},{y}" for a, b, y in rows(200)]
+    lines[40] = f"oops,{lines[40].split(',', 1)[1]}"
+    lines[90] = f"{lines[90].rsplit(',', 1)[0]},dear"
+    found = learned(capsys, "\n".join(["a,b,y", *lines]))
+    assert found["data"]["inputs"] == ["a", "b"] and found["r2_last_tenth"] > 0.5
+    assert found["data"]["made_of_it"] == [
+        "'y' is read as numbers, and 'dear' in row 91 of the data counts as missing",
+        "'a' is read as numbers, and 'oops' in row 41 of the data counts as missing",
+        "1 missing input is filled by the mean of what came before",
+        "1 row without 'y' is predicted and not learned from",
+    ]
+
+
+def test_words_and_codes_stay_what_they_are(capsys):
+    lines = [f"{'X' if k % 40 == 7 else k % 5},street {k},{a},{y}" for k, (a, _, y) in enumerate(rows(200))]
+    found = learned(capsys, "\n".join(["code,street,a,y", *lines]))
+    assert "'code' is one of 6 words: 6 columns of 0 and 1" in found["data"]["made_of_it"]
+    assert any("'street' holds 200 different words" in said for said in found["data"]["made_of_it"])

@@ -124,3 +124,15 @@ def test_a_site_of_a_file_runs_as_the_simulator_does(tmp_path, monkeypatch):
             assert np.array_equal(kept["predictions"], trace.predictions[:, k])
             assert np.array_equal(kept["sent"], trace.sent[:, k])
             assert np.array_equal(kept["weights"], trace.state.weights[k])
+
+
+def test_a_first_site_still_has_its_silence_after_thousands_of_rounds(tmp_path, capsys):
+    assert main(["init", str(tmp_path / "home")]) == 0
+    site = Site.read(tmp_path / "home" / "site.toml")
+    tables = [np.loadtxt(tmp_path / "home" / "data" / f"{name}.csv", delimiter=",", skiprows=1) for name in site.names]
+    table = np.concatenate([np.stack(tables, axis=1)] * 6)  # the source begins again at the end of the file
+    X, y = table[..., :2], table[..., 2]
+    trace = lc.simulate(site.learner(), site.features(), site.network(), X, y)
+    assert trace.sent[-1000:].mean() < 0.6
+    free = lc.simulate(lc.ODKLA(0.5, 2.0, regularization=1e-5), site.features(), site.network(), X, y)
+    assert trace.windowed_mse(1000)[-1] < 1.2 * free.windowed_mse(1000)[-1]

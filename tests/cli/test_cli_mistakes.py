@@ -82,6 +82,8 @@ def files(tmp_path):
         ("run flats.csv --learn odkla", "there is no option '--learn': did you mean '--learner'?"),
         ("run flats.csv more.csv", "there is no place for 'more.csv'. .See `laconic run --help`"),
         ("up", "FILE must be given"),
+        ("up .", "'.' is a folder, and a file is needed"),
+        ("up shed", "shed is a folder: name the file in it, shed/site.toml"),
         ("tune flats.csv --prefix 2", "--prefix must be a share of the rounds"),
         ("tune flats.csv --seeds 0", "--seeds must be at least 1"),
         ("tune flats.csv --widths 1,x", "--widths must be positive numbers with commas between them, got '1,x'"),
@@ -161,3 +163,13 @@ def test_a_reader_who_has_seen_enough_is_no_error():
     finally:
         os.close(write)
     assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_what_the_terminals_alphabet_lacks_is_a_question_mark(files):
+    rows = "\n".join(f"{k % 13},{k % 7 + k % 13}.00 €" for k in range(60))
+    (files / "euro.csv").write_text(f"a,price\n{rows}\n", encoding="utf-8")
+    code = "import sys; from laconic.cli import main; sys.exit(main(['run', 'euro.csv', '--frequencies', '5']))"
+    alphabet = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    done = subprocess.run([sys.executable, "-c", code], env=alphabet, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert b"'price' is read as numbers: '0.00 ?', for one." in done.stdout

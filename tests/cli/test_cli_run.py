@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli_kit import cells, run, set_terminal, write_files
+from cli_kit import cells, fail, run, set_terminal, write_files
 
 import laconic as lc
 from laconic import data
@@ -123,7 +123,7 @@ def test_inputs_that_are_mostly_equal_still_have_a_bandwidth(tmp_path, capsys):
 
 def test_two_words_are_classes_and_are_scored_by_errors(files, capsys):
     screen, err = run(capsys, "run", "words.csv", "--network", "complete", "--eta", 1, "--rho", 0.2)
-    assert err == "laconic: words.csv: dropped the column that is not numbers: 'street' (text).\n"
+    assert err == "laconic: words.csv: dropped the column that is not numbers: 'street' (text: 's0', for one).\n"
     assert "target kind (big or small)" in screen and "logistic loss" in screen
     own = data.load(files / "signs.csv")
     y = np.where(own.y > 0, -1.0, 1.0)  # "big" comes first in the alphabet
@@ -231,3 +231,41 @@ def test_random_networks_follow_the_seed_and_stay_thin():
     assert make_network("small-world:6", 20, 3) == lc.Network.small_world(20, 6, seed=3)
     assert make_network("random", 500, 0).degrees.mean() < 25
     assert make_network("geometric", 200, 0).n_agents == 200
+
+
+RUN = """
+[run]
+rounds = {}
+checkpoint = "kept"
+checkpoint_every = 10
+[network]
+kind = "ring"
+agents = 12
+[model]
+n_inputs = 2
+n_frequencies = 5
+bandwidth = 0.5
+[learner]
+algorithm = "odkla"
+"""
+
+
+def test_a_run_in_a_file_says_what_it_did_and_where_that_is(tmp_path, capsys):
+    (tmp_path / "big.toml").write_text(RUN.format(20))
+    screen, err = run(capsys, "run", "big.toml")
+    words = " ".join(screen.split())
+    assert "12 agents, 12 edges, 1 process " in words and "between processes" not in words
+    assert "written every round, to kept/rounds.csv" in words and err == ""
+    assert (tmp_path / "kept" / "rounds.csv").read_text().count("\n") == 21
+    (tmp_path / "big.toml").write_text(RUN.format(30))
+    screen, _ = run(capsys, "run", "big.toml", "--resume", "--out", "there")
+    assert "written every round, to there/rounds.csv" in " ".join(screen.split())
+    assert (tmp_path / "there" / "rounds.csv").read_text() == (tmp_path / "kept" / "rounds.csv").read_text()
+
+
+def test_runs_and_sites_are_told_apart(tmp_path, capsys):
+    run(capsys, "init", "home")
+    assert "is a site and not a run: `laconic up home/site.toml`" in fail(capsys, "run", "home/site.toml")
+    (tmp_path / "big.toml").write_text(RUN.format(20).replace("agents", "agnts"))
+    assert fail(capsys, "run", "big.toml").endswith("[network] has no key 'agnts'; did you mean 'agents'?")
+    assert "is a run and not a site: `laconic run big.toml` starts it" in fail(capsys, "up", "big.toml")

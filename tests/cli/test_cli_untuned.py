@@ -86,6 +86,8 @@ def test_classes_are_recognised_unless_told_otherwise(capsys, tmp_path):
     assert found["chosen"]["task"] == "classes" and found["accuracy"] > found["baselines"]["mean"]["accuracy"]
     assert "'hit' takes 2 whole values and is taken for classes" in found["data"]["made_of_it"][0]
     assert "Labels are 2 classes (0, 1): one model tells them apart." in found["chosen"]["why"]
+    screen, _ = run(capsys, "run", "signs.csv")
+    assert "mse of scores that are to be 1 for a row's class and -1 for others" in " ".join(screen.split())
     assert "accuracy" not in result(capsys, "signs.csv", "--task", "numbers")
     words = result(capsys, "words.csv")
     assert words["accuracy"] > words["baselines"]["mean"]["accuracy"] + 0.05

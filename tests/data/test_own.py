@@ -106,7 +106,7 @@ def test_numbers_that_turn_fractional_or_textual_late(tmp_path):
     loaded = data.load(write(tmp_path, "\n".join(rows)))
     assert loaded.X[-2, 0] == 1.5 and loaded.X[-1, 0] == 7
     rows.append("1,word,3")
-    with pytest.warns(UserWarning, match="'b' \\(text\\)"):
+    with pytest.warns(UserWarning, match="'b' \\(text: 'word', for one\\)"):
         assert data.load(write(tmp_path, "\n".join(rows))).names == ("a",)
 
 
@@ -151,7 +151,9 @@ def test_columns_that_are_not_numbers_are_dropped_by_name(tmp_path):
     content = (
         "when,clock,town,a,note,y\n2020-01-01 10:00:00,10:00:00,Rome,1,,5\n2020-01-02 10:00:00,11:30:00,Oslo,2,,6\n"
     )
-    expected = "columns that are not numbers: 'when' (dates), 'clock' (dates), 'town' (text), 'note' (empty)."
+    expected = (
+        "columns that are not numbers: 'when' (dates), 'clock' (dates), 'town' (text: 'Rome', for one), 'note' (empty)."
+    )
     with pytest.warns(UserWarning, match=re.escape(expected)) as caught:
         loaded = data.load(write(tmp_path, content))
     assert loaded.names == ("a",)
@@ -254,7 +256,7 @@ def test_parquet(tmp_path):
         }
     )
     frame.write_parquet(tmp_path / "my.parquet")
-    with pytest.warns(UserWarning, match="'day' \\(dates\\), 'word' \\(text\\)"):
+    with pytest.warns(UserWarning, match="'day' \\(dates\\), 'word' \\(text: 'u', for one\\)"):
         loaded = data.load(tmp_path / "my.parquet")
     assert loaded.names == ("whole", "flag", "digits")
     np.testing.assert_array_equal(loaded.X, [[1, 1, 1.5], [2, 0, 2]])
@@ -305,7 +307,9 @@ ARFF = """% a comment
 def test_arff(tmp_path):
     path = write(tmp_path, ARFF, "my.arff")
     with (
-        pytest.warns(UserWarning, match="dropped the column that is not numbers: 'outlook' \\(text\\)"),
+        pytest.warns(
+            UserWarning, match="dropped the column that is not numbers: 'outlook' \\(text: 'sunny', for one\\)"
+        ),
         pytest.warns(UserWarning, match="dropped 1 of 3 rows"),
     ):
         loaded = data.load(path, missing="drop")

@@ -157,3 +157,18 @@ def test_a_browser_shows_it(outcome, page, browser, tmp_path, width, scheme):
     assert wrong == [] and asked == [path.as_uri()]
     assert serious(tab) == []
     context.close()
+
+
+def test_what_is_compiled_is_not_in_the_time_of_a_learner(monkeypatch):
+    ran = []
+
+    def noted(learner, features, network, X, y, **options):
+        ran.append((learner.name, options.get("collective", False), len(X)))
+        return lc.simulate(learner, features, network, X, y, **options)
+
+    monkeypatch.setattr("laconic.demo.running.simulate", noted)
+    show(n_rounds=N_ROUNDS, seed=SEED)
+    for place, (name, collective, rounds) in enumerate(ran):
+        if not collective and rounds == N_ROUNDS:  # the run that is timed
+            assert ran[place - 1] == (name, False, 1)
+    assert sum(not collective and rounds == N_ROUNDS for _, collective, rounds in ran) == 8

@@ -1,5 +1,6 @@
 """What ``laconic up`` shows on a terminal: a row for each agent below their lines, and a key that leaves."""
 
+import io
 import os
 import pty
 import re
@@ -78,6 +79,24 @@ def test_of_many_agents_those_are_shown_that_need_it(terminal):
     last = last[last.rindex("agent ") :]
     assert "○ a51" in last and "● a50" in last and "● a0 " in last and "● a59" not in last
     assert re.search(r"and 4\d more", last) and last.count("\n") <= 24
+
+
+def test_what_the_terminal_cannot_show_is_put_otherwise(terminal, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    stream, seen = terminal
+    poor = io.TextIOWrapper(stream.buffer, encoding="ascii", errors="strict", write_through=True)
+    monkeypatch.setattr(poor, "isatty", lambda: True, raising=False)
+    screen = Screen(2, poor, neighbours={"hall": 1, "attic": 1})
+    for name in ("hall", "attic"):
+        screen.line(name, "", {**PROGRESS, "round": 4006, "mean_square_error": 0.001266, "bits": 886_606})
+    screen.gone("attic")
+    screen.close()
+    last = seen()
+    last = last[last.rindex("agent ") :]
+    assert "+ hall" in last and "- attic" in last
+    # Nothing of the summary is cut off: what does not fit is in a line below.
+    assert "60 sends  1,773,212 bits  0 repairs\n1 of 2 agents" in last
+    poor.detach()
 
 
 def test_a_dumb_terminal_gets_lines_alone(terminal, monkeypatch):

@@ -8,6 +8,7 @@ that diverged, 130 after Ctrl-C; ``docs/command-line.md`` has them all.
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 import warnings
@@ -56,6 +57,8 @@ examples:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; ``argv`` is ``sys.argv[1:]`` if not given."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors != "replace":
+        sys.stdout.reconfigure(errors="replace")  # a question mark for what the terminal's alphabet lacks
     with warnings.catch_warnings():
         # What the library warns of (a dropped column, say) is worth a line, not a line of source code.
         warnings.filterwarnings("always", category=UserWarning, module=r"laconic\b")

@@ -9,10 +9,11 @@ import json
 import time
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from laconic._files import written_whole
 from laconic.cli.runfile import RunFile, read_run
-from laconic.cli.words import count, facts, note_of_compiling, number
+from laconic.cli.words import count, facts, note_of_compiling, number, plural
 from laconic.engine.crew import Crew, Summary
 from laconic.engine.exchange import agreed, world
 from laconic.engine.run import progress_bar
@@ -52,6 +53,7 @@ def run_file(path: Path, arguments: argparse.Namespace, out: Path | None) -> int
     crew.together(partial(_write_rounds, out, kept) if out and crew.first else None)
     if not crew.first:
         return 0
+    folders = [folder for folder in (run.checkpoint, out) if folder]
     share = max(1, len(kept) // _SHARE)
     first, last = (sum(summary.mse for summary in part) / len(part) for part in (kept[:share], kept[-share:]))
     told = {
@@ -67,7 +69,7 @@ def run_file(path: Path, arguments: argparse.Namespace, out: Path | None) -> int
         "start_seconds": began - made,
         "seconds": ended - began,
     }
-    print(json.dumps(told) if arguments.json else _worded(run, told))
+    print(json.dumps(told) if arguments.json else _worded(run, told, folders))
     return 0
 
 
@@ -79,17 +81,21 @@ def _read(path: Path, resume: bool) -> tuple[RunFile, Network]:
     return run, run.network()
 
 
-def _worded(run: RunFile, told: dict[str, float]) -> str:
+def _worded(run: RunFile, told: dict[str, Any], folders: list[Path]) -> str:
     rounds = max(1, told["rounds"])
     speakers = told["messages"] / rounds / told["agents"]
+    several = told["processes"] > 1
+    between = f"{count(told['bytes_between_processes'] / rounds)} bytes a round between processes"
+    who = f"{plural(told['agents'], 'agent')}, {plural(told['edges'], 'edge')}, {count(told['processes'])} process"
     return facts(
         [
             ("run", f"{run.file}: {run.learner.name}, {count(told['rounds'])} rounds, {run.model.dtype}"),
-            ("network", f"{count(told['agents'])} agents, {count(told['edges'])} edges, {told['processes']} processes"),
+            ("network", f"{who}{'es' * several}"),
             ("error", f"{number(told['first_mse'])} at first, {number(told['last_mse'])} at last (mean squared)"),
             ("messages", f"{speakers:.1%} speak in a round; {count(told['bits'] / told['agents'])} bits an agent"),
-            ("between", f"{count(told['bytes_between_processes'] / rounds)} bytes a round between processes"),
+            *([("between", between)] if several else []),
             ("time", f"{told['seconds']:.1f} s, and {told['start_seconds']:.1f} s to begin"),
+            *(("written", f"every round, to {folder / 'rounds.csv'}") for folder in folders),
         ]
     )
 

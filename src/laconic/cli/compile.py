@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -56,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError("--out must come with --target: what is for this processor alone lies where it is looked for.")
 
     from concurrent.futures import ProcessPoolExecutor, as_completed
-    from multiprocessing import get_context
+    from multiprocessing import active_children, get_context
 
     from laconic.cli.screens import working
     from laconic.cli.specimens import DTYPES, SPECIMENS, compile_group
@@ -73,11 +76,17 @@ def run(arguments: argparse.Namespace) -> int:
         ProcessPoolExecutor(jobs, get_context("spawn"), prepare) as pool,
         working("compiling", not arguments.quiet) as show,
     ):
-        waiting = [pool.submit(compile_group, *piece) for piece in work]
-        show(f"0 of {len(work)} done")
-        for done, future in enumerate(as_completed(waiting), 1):
-            told += future.result()
-            show(f"{done} of {len(work)} done")
+        with _unheard():
+            waiting = [pool.submit(compile_group, *piece) for piece in work]
+        try:
+            show(f"0 of {len(work)} done")
+            for done, future in enumerate(as_completed(waiting), 1):
+                told += future.result()
+                show(f"{done} of {len(work)} done")
+        except KeyboardInterrupt:
+            for process in active_children():
+                process.terminate()
+            raise
     seconds = time.monotonic() - started
     if arguments.json:
         print(json.dumps({"groups": len(work), "seconds": seconds, "not_compiled": told}))
@@ -87,6 +96,19 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.quiet:
         print(f"compiled in {seconds:.0f} s")
     return 0
+
+
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """Processes that begin meanwhile do not hear Ctrl-C, of which each would tell in thirty lines; we do, for them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _preparation(target: str, folder: Path | None) -> Callable[[], None]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from laconic.cli.live import add_live_options, check, played
+from laconic.cli.live import add_live_options, check, open_page, played
 from laconic.cli.options import Commands, describe, one_of, whole
 from laconic.cli.words import count, note_of_compiling, paragraph
 
@@ -100,7 +99,7 @@ def _show(arguments: argparse.Namespace, path: Path) -> int:
     else:
         _tell(outcome, path)
     if arguments.open and not arguments.live:
-        _open(path)
+        open_page(path.resolve().as_uri())
     return 0
 
 
@@ -130,11 +129,3 @@ def _tell(outcome: Outcome, path: Path) -> None:
         )
     )
     print(f"\nthe page: {path.resolve()}")
-
-
-def _open(path: Path) -> None:
-    """Open the page, if there is anything to open it with."""
-    import webbrowser
-
-    if not webbrowser.open(path.resolve().as_uri()):
-        print("laconic: there is no browser here; open the page yourself.", file=sys.stderr)

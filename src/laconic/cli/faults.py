@@ -31,11 +31,35 @@ smallest schedule that does it."""
 
 _EXAMPLES = """
 examples:
-  laconic faults                     a thousand schedules
+  laconic faults                     a thousand schedules, in some minutes
   laconic faults --seeds 20000       twenty thousand
   laconic faults --kinds wipe,twice  of these kinds only
   laconic faults --learner waverls   with this learner only
   laconic faults --seed 379          one of them, in full"""
+
+
+_KINDS = {  # of testing.schedules.KINDS, which is not loaded for --help
+    "drop": "messages disappear",
+    "delay": "messages take up to four seconds longer, and overtake each other",
+    "duplication": "messages arrive twice",
+    "corruption": "bits flip, and ends are cut off",
+    "partition": "some agents and the others do not hear each other",
+    "one-way": "some agents hear the others, and are not heard by them",
+    "replay": "what was said long ago, by anybody to anybody, comes again",
+    "crash": "an agent dies, and comes back with its disk or without",
+    "double": "two neighbours die at once, or one dies again when it is hardly back",
+    "interrupt": "an agent dies over one of the messages by which an edge opens",
+    "rollback": "an agent dies, and comes back with an old checkpoint",
+    "wipe": "all agents lose all that they have",
+    "twice": "a second process of the same name",
+    "freeze": "an agent is suspended for a while",
+    "jump": "clocks leap ahead, by seconds or by a year",
+    "relink": "an edge is taken away and added again, at two moments at its two ends",
+    "disagree": "only one of two agents has the other in its list",
+    "hostile": "a neighbour lies",
+    "slow": "an agent takes 2 to 20 times as long for everything",
+    "skew": "a clock runs too fast",
+}
 
 
 class Drawn(NamedTuple):
@@ -57,7 +81,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("--seeds", type=whole, default=1000, metavar="N", help="how many schedules (1000)")
     parser.add_argument("--first", type=whole, default=0, metavar="SEED", help="the first seed (0)")
     parser.add_argument("--seed", type=whole, metavar="SEED", help="this one only, and tell what is in it")
-    parser.add_argument("--kinds", metavar="KIND,...", help="kinds of faults (all); 'list' names them")
+    parser.add_argument("--kinds", metavar="KIND,...", help="kinds of faults (all); 'list' tells what they are")
     parser.add_argument("--learner", metavar="NAME", help="what the agents run (any); 'list' names them")
     parser.add_argument("--wide", action="store_true", help="rare learners, single precision; faults that meet")
     parser.add_argument("--jobs", type=whole, metavar="N", help="processes (default: one for each core)")
@@ -89,7 +113,8 @@ def _run(arguments: argparse.Namespace) -> int:
     from laconic.testing.faults import KINDS, LEARNERS
 
     if arguments.kinds == "list":
-        print("\n".join(KINDS))
+        longest = max(map(len, _KINDS))
+        print("\n".join(f"{kind:<{longest}}  {what}" for kind, what in _KINDS.items()))
         return 0
     if arguments.learner == "list":
         print("\n".join(LEARNERS))

@@ -98,13 +98,19 @@ def shown(
             else:
                 say(words)
             if getattr(arguments, "open", False):
-                import webbrowser
-
-                webbrowser.open(address)
+                open_page(address)
             yield address
         finally:
             server.should_exit = True
             thread.join()
+
+
+def open_page(address: str) -> None:
+    """Open a page, if there is anything to open it with; who asked for it is told if there is not."""
+    import webbrowser
+
+    if not webbrowser.open(address):
+        print("laconic: there is no browser here; open the page yourself.", file=sys.stderr)
 
 
 @contextmanager

@@ -62,6 +62,8 @@ def read_run(path: Path) -> RunFile:
         values = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"{path} is not valid TOML: {error}.") from None
+    if "run" not in values and {"site", "agents"} & values.keys():
+        raise ValueError(f"{path} is a site and not a run: `laconic up {path}` starts its agents.")
     for key in values:
         if key not in _TABLES:
             hint = near(key, _TABLES)

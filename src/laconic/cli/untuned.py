@@ -228,9 +228,10 @@ def _screen(read: OpenTable, rounds: Rounds, run: Untuned, found: dict[str, Any]
     head = ["", "accuracy", "last tenth"] if classes else ["", "R2", "last tenth", "mse"]
     lines = [head, _line("each agent's own predictions", run.scores, classes)]
     lines += [_line(_NAMES[key], scores, classes) for key, scores in run.baselines.items()]
+    scored = "mse of scores that are to be 1 for a row's class and -1 for others," if classes else "mse"
     ending = [
         *_held(*run.held),
-        f"Every agent's model on everybody's rows: mse {number(found['global_mse'])}.",
+        f"Every agent's model on everybody's rows: {scored} {number(found['global_mse'])}.",
         f"{plural(found['messages'], 'message')}, {count(found['bits'])} bits in all, "
         f"{count(found['bits'] / network.n_agents)} an agent. It took {found['seconds']:.3g} seconds.",
         "Every prediction was made before its label was seen; the first round, in which nobody knows anything, is not "

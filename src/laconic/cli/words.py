@@ -21,6 +21,8 @@ def sentence(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         if isinstance(error, FileNotFoundError):
             return f"there is no file {str(error.filename)!r}."
+        if isinstance(error, IsADirectoryError):
+            return f"{str(error.filename)!r} is a folder, and a file is needed."
         return f"{error.filename}: {error.strerror[0].lower()}{error.strerror[1:]}."
     text = error.args[0] if error.args else ""
     said = text.reworded(at_terminal) if isinstance(text, Worded) else str(error)

@@ -51,6 +51,15 @@ def undressed(column: pl.Series) -> pl.Series | None:
     return pl.Series(column.name, values, dtype=pl.Float64)
 
 
+def is_dressed(cell: str) -> bool:
+    """Whether a cell alone is a number as people write it.
+
+    >>> is_dressed("$1,250.00"), is_dressed("12 %"), is_dressed("oops")
+    (True, True, False)
+    """
+    return undressed(pl.Series([cell])) is not None if _DRESSED.fullmatch(cell.strip()) else False
+
+
 def _decimal(cells: list[str]) -> str | None:
     """The mark before decimals: "." or ","; None if cells contradict each other."""
     both = {max(".,", key=cell.rfind) for cell in cells if "." in cell and "," in cell}

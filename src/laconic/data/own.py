@@ -68,7 +68,7 @@ def _table(
         elif column.dtype.is_numeric() or column.dtype == pl.Boolean:
             inputs.append(column.cast(pl.Float64))
         else:
-            dropped.append(f"{column.name!r} ({kind_of(column)})")
+            dropped.append(f"{column.name!r} ({_kind_and_cell(column)})")
     if not inputs:
         raise ValueError(f"{where} has no column of numbers besides the target {name!r}.")
     if dropped:
@@ -159,6 +159,15 @@ def kind_of(column: pl.Series) -> str:
         return str(column.dtype)
     cells = column.drop_nulls().head(100).to_list()
     return "dates" if cells and all(_DATE.fullmatch(cell) for cell in cells) else "text"
+
+
+def _kind_and_cell(column: pl.Series) -> str:
+    """What a column holds; of text, the first cell that is no number, which may be the only one."""
+    kind = kind_of(column)
+    if kind != "text":
+        return kind
+    words = column.filter(column.is_not_null() & column.str.strip_chars().cast(pl.Float64, strict=False).is_null())
+    return f"text: {words[0]!r}, for one" if len(words) else kind
 
 
 def some(words: list[str]) -> str:

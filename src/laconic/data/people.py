@@ -16,7 +16,7 @@ import polars as pl
 
 from laconic._validate import Array
 from laconic.data import own
-from laconic.data.dressed import undressed
+from laconic.data.dressed import is_dressed, undressed
 
 _MOST_LEVELS = 50  # words of a column that become columns; one of more tells rows apart, and little else
 _NUMBERING = re.compile(r"(row|record|sample|index|idx|no|nr|id|uuid|guid|key)|.*[_ ](id|uuid|index)|unnamed.*", re.I)
@@ -67,10 +67,10 @@ def read_open(
             raise ValueError(f"the agents of {where} and its target must be two columns, got {name!r} for both.")
         agents = frame[owner].cast(pl.String).fill_null("?").to_numpy()
         frame = frame.drop(owner)
-    bare = None if name in nominal else undressed(frame[name])
+    bare = None if name in nominal else _as_numbers(frame[name])
     if bare is not None:
-        notes.append(_read_as_numbers(frame[name]))
-        frame = frame.with_columns(bare)
+        notes.append(bare[1])
+        frame = frame.with_columns(bare[0])
     y = _labels(frame[name], name in nominal)
     columns: dict[str, Array] = {}
     for column in frame.drop(name).get_columns():
@@ -115,9 +115,9 @@ def _input(column: pl.Series, nominal: bool, encode: bool) -> tuple[dict[str, Ar
         return {name: days}, f"{name!r} holds dates: days since 1970"
     if (column.dtype.is_numeric() or column.dtype == pl.Boolean) and not nominal:
         return {name: column.cast(pl.Float64).to_numpy().astype(np.float64)}, ""
-    bare = None if nominal else undressed(column)
+    bare = None if nominal else _as_numbers(column)
     if bare is not None:
-        return {name: bare.to_numpy().astype(np.float64)}, _read_as_numbers(column)
+        return {name: bare[0].to_numpy().astype(np.float64)}, bare[1]
     if not encode:
         return {}, f"{name!r} holds words and is left out"
     words = column.cast(pl.String)
@@ -132,8 +132,32 @@ def _input(column: pl.Series, nominal: bool, encode: bool) -> tuple[dict[str, Ar
     return made, f"{name!r} is one of {len(levels)} words: {len(made)} column{'s' * (len(made) > 1)} of 0 and 1"
 
 
-def _read_as_numbers(column: pl.Series) -> str:
-    return f"{column.name!r} is read as numbers: {column.drop_nulls()[0]!r}, for one"
+def _as_numbers(column: pl.Series) -> tuple[pl.Series, str] | None:
+    """A column of text as the numbers that all its cells are, or all but a few; and what is to be said of it."""
+    if column.dtype != pl.String:
+        return None
+    bare = undressed(column)
+    if bare is not None:
+        return bare, f"{column.name!r} is read as numbers: {column.drop_nulls()[0]!r}, for one"
+    numbers = column.str.strip_chars().cast(pl.Float64, strict=False)
+    if not _all_but_a_few(column, numbers):
+        cells = [cell if cell is not None and is_dressed(cell) else None for cell in column.to_list()]
+        bare = undressed(pl.Series(column.name, cells, dtype=pl.String))
+        if bare is None or not _all_but_a_few(column, bare):
+            return None
+        numbers = bare
+    strays = (numbers.is_null() & column.is_not_null()).arg_true()
+    first = f"{column[strays[0]]!r} in row {strays[0] + 1} of the data"
+    if len(strays) == 1:
+        return numbers, f"{column.name!r} is read as numbers, and {first} counts as missing"
+    return numbers, f"{column.name!r} is read as numbers, and {len(strays)} cells, {first} for one, count as missing"
+
+
+def _all_but_a_few(column: pl.Series, numbers: pl.Series) -> bool:
+    """Whether nine in ten cells that are there are numbers, of which there are too many to be names of something."""
+    known, levels = numbers.len() - numbers.null_count(), numbers.drop_nulls().n_unique()
+    present = column.len() - column.null_count()
+    return 10 * known >= 9 * present and (levels > _MOST_LEVELS or 2 * levels > known)
 
 
 def _numbers_rows(column: pl.Series) -> bool:

@@ -119,10 +119,11 @@ def _closeness(scores: Scores) -> Finding | None:
     if not gaps:
         return None
     widest = max(gaps, key=gaps.__getitem__)
+    most = f"; they differ most on {title(widest)}" if len(gaps) > 1 else ""
     return Finding(
         "The paper's three that speak freely",
         f"RFF-DOKL, DOKL and ODKLA end within {gaps[widest]:.1%} of each other on "
-        f"{each(len(gaps))}; they differ most on {title(widest)}. The paper calls them very close.",
+        f"{each(len(gaps))}{most}. The paper calls them very close.",
     )
 
 

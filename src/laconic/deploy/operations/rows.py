@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _COLUMNS = ("agent", "round", "error", "bits", "censored", "neighbours", "last alert")
-_APART = 5  # lines of the screen that are not rows
+_APART = 6  # lines of the screen that are not rows
+_GAP = "  "  # between the parts of the summary
 
 
 @final
@@ -33,6 +34,8 @@ class Rows:
 
         self._neighbours = dict(neighbours)
         self._console = Console(file=stream, highlight=False, markup=False, emoji=False)
+        #: Whether the stream's alphabet lacks discs and the ellipsis.
+        self._poor = self._console.options.ascii_only
         self._live = Live(console=self._console, auto_refresh=False, transient=False)
         self._live.start()
 
@@ -46,7 +49,7 @@ class Rows:
         from rich.text import Text
 
         table = self._table(status, here)
-        below = [Text(summary, style="bold", no_wrap=True, overflow="ellipsis")]
+        below = [Text(line, style="bold") for line in self._folded(summary)]
         if keys:
             below.append(Text(keys, style="dim"))
         self._live.update(Group(table, *below), refresh=True)
@@ -54,6 +57,16 @@ class Rows:
     def close(self) -> None:
         """Leave the table where it is."""
         self._live.stop()
+
+    def _folded(self, summary: str) -> list[str]:
+        """The parts of the summary, in as many lines as they need."""
+        lines: list[str] = []
+        for part in summary.split(_GAP):
+            if lines and len(lines[-1]) + len(_GAP) + len(part) < self._console.size.width:
+                lines[-1] += _GAP + part
+            else:
+                lines.append(part)
+        return lines
 
     def _table(self, status: Mapping[str, Mapping[str, Any]], here: Collection[str]) -> Table:
         from rich import box
@@ -64,7 +77,11 @@ class Rows:
         for name in _COLUMNS:
             left = name in ("agent", "last alert")
             table.add_column(
-                name, justify="left" if left else "right", header_style="dim", no_wrap=True, overflow="ellipsis"
+                name,
+                justify="left" if left else "right",
+                header_style="dim",
+                no_wrap=True,
+                overflow="crop" if self._poor else "ellipsis",
             )
         room = max(3, self._console.size.height - _APART)
         names = list(self._neighbours)
@@ -86,7 +103,8 @@ class Rows:
     def _cells(self, name: str, told: Mapping[str, Any] | None, here: bool) -> list[Any]:
         from rich.text import Text
 
-        mark = Text("● " if here else "○ ", style="green" if here else "dim" if told is None else "red")
+        discs = ("+ ", "- ") if self._poor else ("● ", "○ ")
+        mark = Text(discs[0] if here else discs[1], style="green" if here else "dim" if told is None else "red")
         who = mark + Text(printable(name), style="bold" if here else "dim")
         total = self._neighbours[name]
         if told is None:

@@ -94,8 +94,8 @@ regularization = 1e-5
 loss = "squared"           # {losses}
 
 [channel]                  # what is said; leave out alpha and beta, or bits, with any learner but {usual}, to say all
-alpha = 0.3                # silent while the model has moved less than alpha * beta^round since it was last sent
-beta = 0.999               # 1 keeps the threshold for ever
+alpha = 0.05               # silent while the model has moved less than alpha * beta^round since it was last sent
+beta = 1.0                 # below 1 agents speak ever more often: 0.999 is for runs of some thousand rounds
 bits = 3                   # for each number of a message
 range = "adaptive"         # or [low, high]
 # With a learner other than {usual}, instead of alpha and beta, and instead of bits:

@@ -71,6 +71,9 @@ class Section:
         self._known.append(key)
         if key not in self.values:
             if default is REQUIRED:
+                alike = [other for other in self.values if other not in self._known and near(other, [key]) != "."]
+                if alike:
+                    raise self.wrong(f"has no key {alike[0]!r}; did you mean {key!r}?")
                 raise self.wrong(f"must have a key {key!r}.")
             return default
         return self.values[key]

@@ -163,6 +163,8 @@ class Site:
     def read(cls, path: str | Path) -> Site:
         """The site that a file describes."""
         path = Path(path)
+        if (path / "site.toml").is_file():
+            raise ValueError(f"{path} is a folder: name the file in it, {path / 'site.toml'}.")
         try:
             text = path.read_bytes().decode()
         except UnicodeDecodeError as error:
@@ -247,6 +249,8 @@ class Site:
 
 
 def _read_site(file: Path, values: dict[str, Any]) -> Site:
+    if "run" in values and "agents" not in values:
+        raise ValueError(f"{file} is a run and not a site: `laconic run {file}` starts it.")
     unknown = next((key for key in values if key not in _TABLES), None)
     if unknown is not None:
         hint = near(unknown, _TABLES)
