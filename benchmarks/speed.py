@@ -166,14 +166,14 @@ def one_sample(rows: list[Row]) -> None:
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(2000, D))
     y = np.sin(3 * X[:, 0])
-    model = lc.DecentralizedKernelRegressor(n_agents=1, n_frequencies=L).fit(X[:100], y[:100])
+    model = lc.DecentralizedKernelRegressor(n_agents=1, n_frequencies=L, learner=lc.ODKLA()).fit(X[:100], y[:100])
     singles = [(X[k : k + 1], y[k : k + 1]) for k in range(len(X))]
 
     def partial_fits() -> None:
         for x, label in singles:
             model.partial_fit(x, label)
 
-    rows.append(Row("partial_fit of one row", take_turns(partial_fits)[0] / len(X) * 1e6, "us", 15, True))
+    rows.append(Row("partial_fit of one row, ODKLA", take_turns(partial_fits)[0] / len(X) * 1e6, "us", 15, True))
     try:
         online = lc.river.Regressor(n_frequencies=L)
     except ImportError:
