@@ -176,7 +176,14 @@ def test_an_agent_killed_amid_the_run_comes_back_and_ctrl_c_leaves_nobody(tmp_pa
         # Of some rounds: a mean of a few samples says nothing.
         return len(joined) == 3 and line["event"] == "progress" and line["round"] > joined[line["agent"]] + 50
 
-    lines_until(process, all_in)
+    learned = {}
+
+    def all_know(line):
+        if line["event"] == "progress":
+            learned[line["agent"]] = float(line["mean_square_error"])
+        return all_in(line) and len(learned) == 3 and all(error < 0.05 for error in learned.values())
+
+    lines_until(process, all_know)
     for name in names[:2]:  # with its disk, then without
         before = pids[name]
         os.kill(before, signal.SIGSTOP)
