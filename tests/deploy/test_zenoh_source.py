@@ -2,6 +2,7 @@
 
 import json
 import queue
+from contextlib import suppress
 
 import cbor2
 import pytest
@@ -76,7 +77,8 @@ def sessions():
         opened.append(zenoh.open(config))
     yield opened
     for session in opened:
-        session.close()
+        with suppress(zenoh.ZError):  # of one whose other end closed amid a handshake, zenoh says that it timed out
+            session.close()
 
 
 def test_samples_come_by_a_zenoh_key(sessions):
