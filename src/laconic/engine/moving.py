@@ -6,7 +6,7 @@ import numpy as np
 
 from laconic._validate import Array
 from laconic.engine.cache import entry
-from laconic.engine.vectors import load, prefetch, store, width_of
+from laconic.engine.vectors import load, prefetch, prefetch_row, store, width_of
 
 _NUMBERS = {4: np.float32, 8: np.float64}
 _AHEAD = 64  # rows
@@ -30,6 +30,7 @@ def _take_rows(source, order, n_rounds, length, target):
         first = t * n_agents
         stop = max(0, min(n_agents, n_safe - first))
         if length == 1:
+            prefetch_row(source, first, n_agents)  # so few that they stay in the cache until they are read
             for i in range(n_agents):
                 target[first + i] = source[first + order[i]]
         elif length <= width:
