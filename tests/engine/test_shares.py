@@ -7,7 +7,7 @@ import pytest
 
 import laconic as lc
 from laconic import _numbering
-from laconic.engine import compiled, linearized, moving, planning
+from laconic.engine import ahead, compiled, moving
 
 LEARNERS = {
     "odkla": lc.ODKLA(rho=0.3, eta=1.0),
@@ -69,7 +69,7 @@ def test_rows_that_end_with_half_a_vector_have_the_same_bits(kind, dtype, n_freq
         return [rest.about["energy_before"], *parts(first).values(), *parts(rest).values()]
 
     whole = both()
-    monkeypatch.setattr(linearized, "CACHED", 0)  # to Python; in machine code it says when to ask in advance
+    monkeypatch.setattr(ahead, "CACHED", 0)  # to Python; in machine code it says when to ask in advance
     assert compiled.halved(61, 2 * n_frequencies, dtype)
     for array, other in zip(whole, both(), strict=True):
         np.testing.assert_array_equal(array, other)
@@ -165,14 +165,14 @@ def test_what_is_small_or_near_already_keeps_its_numbers():
 def test_distant_neighbours_are_listed_by_groups_of_rows():
     network = lc.Network.small_world(3001, 6, 0.05, seed=3)
     starts, neighbours = network.starts, network.neighbours.astype(np.int32)
-    far_starts, far = moving.distant(starts, neighbours)
-    for group, first in enumerate(range(0, 3001, moving.GROUP)):
+    distant_starts, distant = ahead.listed_distant(starts, neighbours)
+    for group, first in enumerate(range(0, 3001, ahead.GROUP)):
         expected = []
-        for i in range(first, min(3001, first + moving.GROUP)):
+        for i in range(first, min(3001, first + ahead.GROUP)):
             heard = neighbours[starts[i] : starts[i + 1]].tolist()
-            expected += [j for j in heard if abs(i - j) > moving.NEAR]
-        assert far[far_starts[group] : far_starts[group + 1]].tolist() == expected
-    assert len(far_starts) == 377 and far_starts[-1] == len(far)
+            expected += [j for j in heard if abs(i - j) > ahead.NEAR]
+        assert distant[distant_starts[group] : distant_starts[group + 1]].tolist() == expected
+    assert len(distant_starts) == 377 and distant_starts[-1] == len(distant)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_who_is_asked_for_in_advance_changes_no_bit(kind, network, monkeypatch):
     X = np.random.default_rng(0).uniform(size=(3, n, 2))
     traces = []
     for least in (0, 1 << 40):
-        monkeypatch.setattr(planning, "DISTANT", least)
+        monkeypatch.setattr(ahead, "DISTANT", least)
         features = lc.RandomFeatures.gaussian(2, 50, bandwidth=0.5)
         traces.append(lc.simulate(LEARNERS[kind], features, network, X, X[..., 0], dtype="float32"))
     assert np.array_equal(traces[0].predictions, traces[1].predictions)

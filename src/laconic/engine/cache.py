@@ -36,6 +36,7 @@ from laconic.engine.support import TARGETS
 #: The files that are compiled.
 SOURCES = (
     "abreast",
+    "ahead",
     "budgeting",
     "coding",
     "endings",

@@ -12,10 +12,11 @@ import numpy as np
 
 from laconic._validate import Array
 from laconic.channel import longest_message
-from laconic.engine import coding, endings, linearized, moving, rounds, settling, steps, summing
+from laconic.engine import ahead, coding, endings, linearized, moving, rounds, settling, steps, summing
+from laconic.engine.ahead import with_distant
 from laconic.engine.chunk import COLUMNS, Chunk, first_memory, first_state, make_state
 from laconic.engine.lifting import Front
-from laconic.engine.planning import goes_abreast, make_plan, run_stages, with_distant
+from laconic.engine.planning import goes_abreast, make_plan, run_stages
 from laconic.engine.support import kernel_of, supports
 from laconic.engine.timetable import rates, thresholds
 from laconic.engine.vectors import VECTOR_BYTES
@@ -73,7 +74,7 @@ def halved(n_rows: int, length: int, dtype: Any) -> bool:
     width = VECTOR_BYTES // itemsize
     n_vectors, spare = -(-length // width), -length % width
     saves = spare >= width // 2 and n_vectors <= _MOST_HALVED and n_vectors % 4 != 0
-    return saves and n_rows * n_vectors * VECTOR_BYTES > linearized.CACHED
+    return saves and n_rows * n_vectors * VECTOR_BYTES > ahead.CACHED
 
 
 def closed_up(rows: Array, length: int, order: Array | None = None) -> Array:

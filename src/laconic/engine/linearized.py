@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 from laconic.engine.abreast import disagree_row, peaks_across, sums_across
+from laconic.engine.ahead import CACHED, prefetch_ahead, prefetch_distant
 from laconic.engine.budgeting import BY_ROUND, N_REMEMBERED, admits, pays
 from laconic.engine.coding import DENSE, SAID, SAME, upward_float32
 from laconic.engine.lanes import (
@@ -22,7 +23,6 @@ from laconic.engine.lanes import (
     where_less,
     where_numbers,
 )
-from laconic.engine.moving import GROUP
 from laconic.engine.rows import add_row, clear_row, dot_part, dot_row
 from laconic.engine.steps import SQUARED, slope_of
 from laconic.engine.summing import MAGIC_32, MAGIC_64
@@ -33,7 +33,6 @@ from laconic.engine.vectors import (
     lean,
     load,
     load_some,
-    prefetch_row,
     splat,
     splat_at,
     store,
@@ -47,12 +46,6 @@ from laconic.engine.vectors import (
 
 # Rows of what is found for each of the rows abreast.
 MARGIN, SQUARE, PEAK, SLOPE, GAIN, SPEAKS, N_LEARNED = range(7)
-
-# Beyond so many bytes models do not stay in the cache from one round to the next, and rows are asked for in advance:
-# an agent's own some rows ahead; replicas, which neighbours read, as many as METIS has in a part.
-CACHED = 1 << 21
-_AHEAD, _PART = 12, 256
-_FAR_AHEAD = 8  # groups of rows whose distant neighbours are asked for so long before they are heard
 
 
 @ladder
@@ -127,29 +120,6 @@ def step_row(
     return peak, (s0 + s2) + (s1 + s3)
 
 
-@ladder
-def prefetch_ahead(weights, duals, broadcast, i):
-    """Ask for what is read of the rows some way behind the i-th; not all learners have ``duals``."""
-    size = weights.shape[1]
-    own, heard = (i + _AHEAD) * size, (i + _PART) * size
-    prefetch_row(weights, own, size)
-    if duals.size:
-        prefetch_row(duals, own, size)
-    prefetch_row(broadcast, heard, size)
-
-
-@ladder
-def prefetch_distant(broadcast, far_starts, far, i):
-    """Ask for the replicas of distant neighbours that are heard some rows behind the i-th.
-
-    A sensor's neighbours are near, but for a few at the rim of a part: each of these would be waited for.
-    """
-    group, size = i // GROUP + _FAR_AHEAD, broadcast.shape[1]
-    if group + 1 < far_starts.shape[0]:
-        for k in range(far_starts[group], far_starts[group + 1]):
-            prefetch_row(broadcast, far[k] * size, size)
-
-
 @lean
 def learn_rows(
     begin, end, t, phi, phi_row, answer, limit, threshold, rate, scale,
@@ -162,7 +132,7 @@ def learn_rows(
     """
     _, loss, rho, shrink, _, rounding, _, fixed_low, fixed_high, _, n_features, _, unit, _ = plan[:14]
     message_bits, purse = plan.message_bits, plan.purse
-    starts, neighbours, _, far_starts, distant = graph
+    starts, neighbours, _, distant_starts, distant = graph
     weights, duals, broadcast, _, spoken, _, _, memory = rows
     _, _, pull, _, _, _, parts, peaks, found, _, _, units, tops, _ = scratch
     predictions, sent, outside, _, _, _, _ = record
@@ -177,8 +147,8 @@ def learn_rows(
     limits, least = splat(real(limit)), splat(real(upward_float32(threshold) if weights.itemsize == 4 else threshold))
     for first in range(begin, end, width):
         n_rows, here = min(width, end - first), t * n_agents + first
-        if far and first % GROUP < width:
-            prefetch_distant(broadcast, far_starts, distant, first)
+        if far:
+            prefetch_distant(broadcast, distant_starts, distant, first, width)
         for r in range(n_rows):
             i, pull_at = first + r, r * whole
             if far:

@@ -10,10 +10,6 @@ from laconic.engine.vectors import load, prefetch, prefetch_row, store, width_of
 
 _NUMBERS = {4: np.float32, 8: np.float64}
 _AHEAD = 64  # rows
-#: Neighbours within so many rows are at hand, or asked for when all rows are, one after the other.
-NEAR = 256
-#: Those farther away are listed for so many rows at a time.
-GROUP = 8
 
 
 @entry
@@ -67,45 +63,6 @@ def _take_lists(neighbours, starts, order, rank, moved, target):
         begin, there = starts[order[i]], moved[i]
         for k in range(moved[i + 1] - there):
             target[there + k] = rank[neighbours[begin + k]]
-
-
-@entry
-def _list_distant(neighbours, starts, far_starts, far):
-    """Lists those that ``far`` has room for; returns how many there are."""
-    count = 0
-    for i in range(len(starts) - 1):
-        if i % GROUP == 0:
-            far_starts[i // GROUP] = count
-        for k in range(starts[i], starts[i + 1]):
-            if abs(neighbours[k] - i) > NEAR:
-                if count < len(far):
-                    far[count] = neighbours[k]
-                count += 1
-    far_starts[len(far_starts) - 1] = count
-    return count
-
-
-def distant(starts: Array, neighbours: Array) -> tuple[Array, Array]:
-    """Where the distant neighbours of the next ``GROUP`` rows begin, and these neighbours back to back.
-
-    Of neighbours most of whom are distant all are listed: by the list that there is.
-
-    Examples
-    --------
-    >>> starts, neighbours = np.array([0, 2, *range(3, 1002)]), np.arange(1001, dtype=np.int32) // 2
-    >>> neighbours[0] = 700  # a neighbour of the first row
-    >>> far_starts, far = distant(starts, neighbours)
-    >>> far[:2], far_starts[:2]
-    (array([700, 257], dtype=int32), array([0, 1]))
-    """
-    far_starts = np.zeros(-(-(len(starts) - 1) // GROUP) + 1, dtype=np.int64)
-    known = [np.require(array, kind, ["C", "A", "W"]) for array, kind in ((neighbours, np.int32), (starts, np.int64))]
-    count = _list_distant(*known, far_starts, np.empty(0, dtype=np.int32))
-    if 2 * count > len(neighbours):
-        return np.append(starts[:-1:GROUP], starts[-1]), neighbours
-    far = np.empty(count, dtype=np.int32)
-    _list_distant(*known, far_starts, far)
-    return far_starts, far
 
 
 def listed(starts: Array, neighbours: Array, order: Array, rank: Array) -> tuple[Array, Array]:

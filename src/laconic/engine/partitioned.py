@@ -13,11 +13,12 @@ import numpy as np
 from laconic._validate import Array
 from laconic.channel import Quantizer
 from laconic.engine import coding, endings, parcels, rounds, rounds_abreast, steps, summing
+from laconic.engine.ahead import with_distant
 from laconic.engine.chunk import COLUMNS, Chunk, snapshot
 from laconic.engine.compiled import make_front, make_panel, make_rows, make_scratch, make_sums, padded
 from laconic.engine.exchange import Exchange
 from laconic.engine.partition import Part, known_to
-from laconic.engine.planning import goes_abreast, make_plan, run_stages, with_distant
+from laconic.engine.planning import goes_abreast, make_plan, run_stages
 from laconic.engine.support import supports
 from laconic.engine.timetable import rates, thresholds
 from laconic.features import RandomFeatures

@@ -8,14 +8,12 @@ import numpy as np
 
 from laconic._validate import Array
 from laconic.channel import Budget, Channel, EntropyQuantizer, Quantizer
-from laconic.engine import budgeting, coding, moving, rounds, rounds_abreast, single, steps
+from laconic.engine import budgeting, coding, rounds, rounds_abreast, single, steps
 from laconic.engine.support import kernel_of
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
 from laconic.learners.base import SPOKEN
 
-#: Bytes of models from which on it pays to ask for the replicas of distant neighbours: from memory, not from a cache.
-DISTANT = 1 << 23
 _ROUNDING_CODES = {"rise": coding.RISE, "tread": coding.TREAD}
 
 
@@ -59,14 +57,6 @@ def goes_abreast(plan: rounds.Plan, collective: bool = False) -> bool:
     """Whether rows are learned abreast: those of ODKLA, but for clipped pulls, entropy codes and collective scores."""
     linearized = plan.algorithm == steps.LINEARIZED and plan.reach == 0.0 and plan.rounding != coding.ENTROPY
     return linearized and not collective
-
-
-def with_distant(graph: rounds.Graph, rows: rounds.Rows) -> rounds.Graph:
-    """The graph, and who is distant in it, where rows are too many for any cache."""
-    if rows.weights.nbytes <= DISTANT:
-        return graph
-    far_starts, far = moving.distant(graph.starts, graph.neighbours)
-    return graph._replace(far_starts=far_starts, far=far)
 
 
 def run_stages(

@@ -24,12 +24,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from laconic.engine.ahead import CACHED, prefetch_ahead, prefetch_distant
 from laconic.engine.budgeting import BY_ROUND, Purse
 from laconic.engine.cache import entry
 from laconic.engine.coding import DENSE, RISE, SAID, SILENT, TREAD, apply_row, encode_row
 from laconic.engine.endings import AGAIN, BAD_INPUT, DIVERGED, DIVERGENCE, FINISHED
-from laconic.engine.linearized import CACHED, prefetch_ahead, prefetch_distant
-from laconic.engine.moving import GROUP
 from laconic.engine.robust import sum_up
 from laconic.engine.rows import clear_row, dot_row
 from laconic.engine.settling import apply_rows, measure_rows
@@ -88,15 +87,15 @@ class Plan(NamedTuple):
 class Graph(NamedTuple):
     """Who hears whom: neighbour lists back to back, and the combination weight of each entry.
 
-    ``far`` are those of the neighbours that are not near in the order of the rows, ``far_starts`` where those begin
-    that are heard by the next few rows (``moving.distant``).
+    ``distant`` are those of the neighbours that are not near in the order of the rows, ``distant_starts`` where those
+    begin that are heard by the next few rows (``ahead``).
     """
 
     starts: np.ndarray
     neighbours: np.ndarray
     combination: np.ndarray
-    far_starts: np.ndarray = np.empty(0, dtype=np.int64)
-    far: np.ndarray = np.empty(0, dtype=np.int32)
+    distant_starts: np.ndarray = np.empty(0, dtype=np.int64)
+    distant: np.ndarray = np.empty(0, dtype=np.int32)
 
 
 class Rows(NamedTuple):
@@ -339,7 +338,7 @@ def advance(
     """
     algorithm, loss, rho, shrink, mixing, rounding, cells, low, high, scale, n_features, _, unit, reach = plan[:14]
     heeds, message_bits, purse, n_everywhere = plan.heeds, plan.message_bits, plan.purse, plan.n_agents
-    starts, neighbours, combination, far_starts, distant = graph
+    starts, neighbours, combination, distant_starts, distant = graph
     weights, duals, broadcast, run_sums, spoken, codes, scales, memory = rows
     phases, ahead, pull, innovation, spare, _, _, _, _, chosen, written, units, tops, totals = scratch
     # Taken apart here, since to ask a tuple for an array counts references, which in a loop costs more than the work.
@@ -398,8 +397,8 @@ def advance(
                     at = i * size
                     if far:
                         prefetch_ahead(weights, duals, broadcast, i)
-                        if hearing and i % GROUP == 0:
-                            prefetch_distant(broadcast, far_starts, distant, i)
+                        if hearing:
+                            prefetch_distant(broadcast, distant_starts, distant, i, 1)
                     # 4. and 5.: hear, and let the learner answer; of the round before, unless it combines last.
                     if panel is not None and hearing:
                         hear_expert_row(

@@ -8,9 +8,9 @@ anyway. Only those that come from elsewhere, or go there, are kept as bytes.
 from __future__ import annotations
 
 from laconic.engine.abreast import sums_across
+from laconic.engine.ahead import CACHED
 from laconic.engine.coding import BYTE, DENSE, SAID, lattice, put_codes
 from laconic.engine.lanes import lattices, load_few, load_few_bytes, store_few, where_equal
-from laconic.engine.linearized import CACHED
 from laconic.engine.rows import distance_part, subtract_row
 from laconic.engine.vectors import (
     keep,
