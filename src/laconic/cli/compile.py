@@ -18,8 +18,8 @@ from laconic.engine.support import TARGETS, has_numba
 
 _ABOUT = """
 Compile all kernels, for double and single precision, and keep the machine code
-on disk. Without it a first run compiles what it needs, about a minute; with
-it no run does. Several processes share the work. What is there is not made
+on disk. Without it a first run compiles what it needs, up to half a minute;
+with it no run does. Several processes share the work. What is there is not made
 again; after an update of laconic, numba or Python, and on another kind of
 processor, it is.
 
