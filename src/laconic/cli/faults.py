@@ -38,30 +38,6 @@ examples:
   laconic faults --seed 379          one of them, in full"""
 
 
-_KINDS = {  # of testing.schedules.KINDS, which is not loaded for --help
-    "drop": "messages disappear",
-    "delay": "messages take up to four seconds longer, and overtake each other",
-    "duplication": "messages arrive twice",
-    "corruption": "bits flip, and ends are cut off",
-    "partition": "some agents and the others do not hear each other",
-    "one-way": "some agents hear the others, and are not heard by them",
-    "replay": "what was said long ago, by anybody to anybody, comes again",
-    "crash": "an agent dies, and comes back with its disk or without",
-    "double": "two neighbours die at once, or one dies again when it is hardly back",
-    "interrupt": "an agent dies over one of the messages by which an edge opens",
-    "rollback": "an agent dies, and comes back with an old checkpoint",
-    "wipe": "all agents lose all that they have",
-    "twice": "a second process of the same name",
-    "freeze": "an agent is suspended for a while",
-    "jump": "clocks leap ahead, by seconds or by a year",
-    "relink": "an edge is taken away and added again, at two moments at its two ends",
-    "disagree": "only one of two agents has the other in its list",
-    "hostile": "a neighbour lies",
-    "slow": "an agent takes 2 to 20 times as long for everything",
-    "skew": "a clock runs too fast",
-}
-
-
 class Drawn(NamedTuple):
     """What schedules are drawn from: kinds of faults, all if there are none; a learner, or any; and how widely."""
 
@@ -113,8 +89,8 @@ def _run(arguments: argparse.Namespace) -> int:
     from laconic.testing.faults import KINDS, LEARNERS
 
     if arguments.kinds == "list":
-        longest = max(map(len, _KINDS))
-        print("\n".join(f"{kind:<{longest}}  {what}" for kind, what in _KINDS.items()))
+        longest = max(map(len, KINDS))
+        print("\n".join(f"{name:<{longest}}  {kind.what}" for name, kind in KINDS.items()))
         return 0
     if arguments.learner == "list":
         print("\n".join(LEARNERS))

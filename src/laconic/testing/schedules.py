@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -288,27 +288,43 @@ def _one_way(d: Draw) -> tuple[Fault, ...]:
     return (OneWay(*d.span(), d.some(), d.chance(0.5)),)
 
 
-KINDS: dict[str, Callable[[Draw], tuple[Fault, ...]]] = {
-    "drop": lambda d: (Drop(*d.span(), d.number(0.05, 0.7)),),
-    "delay": lambda d: (Delay(*d.span(), d.number(0.2, 4.0)),),
-    "duplication": lambda d: (Duplication(*d.span(), d.number(0.1, 1.0)),),
-    "corruption": lambda d: (Corruption(*d.span(), d.number(0.05, 0.5)),),
-    "partition": lambda d: (Partition(*d.span(), d.some()),),
-    "one-way": _one_way,
-    "replay": lambda d: (Replay(*d.span(), d.number(0.1, 0.9)),),
-    "crash": lambda d: (_crash(d),),
-    "double": _double,
-    "interrupt": _interrupt,
-    "rollback": _rollback,
-    "wipe": _wipe,
-    "twice": _twice,
-    "freeze": _freeze,
-    "jump": _jump,
-    "relink": _relink,
-    "disagree": _disagree,
-    "hostile": _hostile,
-    "slow": lambda d: (Slow(*d.span(), d.host(), d.number(2, 20)),),
-    "skew": lambda d: (Skew(*d.span(), d.host(), d.number(1.05, 3)),),
+class FaultKind(NamedTuple):
+    """A kind of fault: what it is, in words, and how one is drawn."""
+
+    what: str
+    draw: Callable[[Draw], tuple[Fault, ...]]
+
+
+KINDS = {
+    "drop": FaultKind("messages disappear", lambda d: (Drop(*d.span(), d.number(0.05, 0.7)),)),
+    "delay": FaultKind(
+        "messages take up to four seconds longer, and overtake each other",
+        lambda d: (Delay(*d.span(), d.number(0.2, 4.0)),),
+    ),
+    "duplication": FaultKind("messages arrive twice", lambda d: (Duplication(*d.span(), d.number(0.1, 1.0)),)),
+    "corruption": FaultKind("bits flip, and ends are cut off", lambda d: (Corruption(*d.span(), d.number(0.05, 0.5)),)),
+    "partition": FaultKind(
+        "some agents and the others do not hear each other", lambda d: (Partition(*d.span(), d.some()),)
+    ),
+    "one-way": FaultKind("some agents hear the others, and are not heard by them", _one_way),
+    "replay": FaultKind(
+        "what was said long ago, by anybody to anybody, comes again", lambda d: (Replay(*d.span(), d.number(0.1, 0.9)),)
+    ),
+    "crash": FaultKind("an agent dies, and comes back with its disk or without", lambda d: (_crash(d),)),
+    "double": FaultKind("two neighbours die at once, or one dies again when it is hardly back", _double),
+    "interrupt": FaultKind("an agent dies over one of the messages by which an edge opens", _interrupt),
+    "rollback": FaultKind("an agent dies, and comes back with an old checkpoint", _rollback),
+    "wipe": FaultKind("all agents lose all that they have", _wipe),
+    "twice": FaultKind("a second process of the same name", _twice),
+    "freeze": FaultKind("an agent is suspended for a while", _freeze),
+    "jump": FaultKind("clocks leap ahead, by seconds or by a year", _jump),
+    "relink": FaultKind("an edge is taken away and added again, at two moments at its two ends", _relink),
+    "disagree": FaultKind("only one of two agents has the other in its list", _disagree),
+    "hostile": FaultKind("a neighbour lies", _hostile),
+    "slow": FaultKind(
+        "an agent takes 2 to 20 times as long for everything", lambda d: (Slow(*d.span(), d.host(), d.number(2, 20)),)
+    ),
+    "skew": FaultKind("a clock runs too fast", lambda d: (Skew(*d.span(), d.host(), d.number(1.05, 3)),)),
 }
 
 
@@ -324,7 +340,7 @@ def draw_schedule(seed: int, kinds: Iterable[str] = (), learner: str | None = No
     network = Network.random(n_agents, p=0.5, seed=int(random.integers(1000)))
     draw = Draw(network, random, meet=wide and seed % 2 == 0)
     drawn = [names[seed % len(names)], *(str(kind) for kind in random.choice(names, size=int(random.integers(0, 4))))]
-    faults = tuple(fault for kind in drawn for fault in KINDS[kind](draw))
+    faults = tuple(fault for kind in drawn for fault in KINDS[kind].draw(draw))
     hostile = [fault for fault in faults if isinstance(fault, Hostile)]
     faults = tuple(fault for fault in faults if fault not in hostile[1:])  # of one enemy the others are to be safe
     drawn_learner = str(random.choice(list(_SPEAKING)))
