@@ -1,0 +1,3 @@
+/* All that works on rows, in single precision. */
+#define REAL_BITS 32
+#include "features.c"

@@ -1,0 +1,1 @@
+"""The C core: finding its library, and handing arrays to it."""

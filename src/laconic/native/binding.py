@@ -1,0 +1,94 @@
+"""The core's library, and structures that hold pointers into arrays.
+
+A structure of ``core/*.h`` is declared once here as well, field by field; ``check_layouts`` compares their sizes. Arrays
+are checked where they enter a structure: the kernels trust what they are given.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+_SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
+#: Variants of the library from the most portable to the fastest.
+_VARIANTS = ("generic", "v2", "v3", "v4")
+
+INTEGER, REAL, POINTER = ctypes.c_int64, ctypes.c_double, ctypes.c_void_p
+
+
+@functools.cache
+def library() -> ctypes.CDLL | None:
+    """The fastest variant that this processor runs; None where the core was not built."""
+    folder = Path(__file__).parent
+    built = {name: folder / f"core-{name}{_SUFFIX}" for name in _VARIANTS}
+    built = {name: path for name, path in built.items() if path.exists()}
+    if not built:
+        return None
+    smallest = ctypes.CDLL(str(built[min(built, key=_VARIANTS.index)]))
+    level = smallest.core_level() if len(built) > 1 else 0
+    best = [name for name in built if _VARIANTS.index(name) <= level] or list(built)
+    return ctypes.CDLL(str(built[max(best, key=_VARIANTS.index)]))
+
+
+def function(name: str, *arguments: Any, result: Any = INTEGER) -> Any:
+    """The function of that name, with the types of its arguments."""
+    core = library()
+    assert core is not None
+    found = core[name]  # by item: each caller gets an object of its own, with types of its own
+    found.argtypes, found.restype = arguments, result
+    return found
+
+
+def address(array: np.ndarray) -> int:
+    """Where a contiguous, writable or read-only array begins."""
+    assert array.flags.c_contiguous
+    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
+
+
+class Structure(ctypes.Structure):
+    """A structure of the core that keeps the arrays it points into.
+
+    Examples
+    --------
+    >>> class Pair(Structure):
+    ...     _fields_ = [("count", INTEGER), ("values", POINTER)]
+    >>> pair = Pair.of(count=3, values=np.zeros(3))
+    >>> pair.count, pair.array("values").size
+    (3, 3)
+    """
+
+    _fields_: ClassVar[Any] = []
+
+    @classmethod
+    def of(cls, **values: Any) -> Any:
+        """A structure with these fields; those not named are zero."""
+        made = cls()
+        made.put(**values)
+        return made
+
+    def put(self, **values: Any) -> None:
+        """Set fields: numbers as they are, arrays by their address."""
+        kept = self.__dict__.setdefault("_kept", {})
+        for name, value in values.items():
+            if isinstance(value, np.ndarray):
+                kept[name] = value
+                setattr(self, name, address(value))
+            elif isinstance(value, ctypes.Structure):
+                kept[name] = value
+                setattr(self, name, ctypes.addressof(value))
+            else:
+                setattr(self, name, value)
+
+    @property
+    def address(self) -> int:
+        """Where the structure lies."""
+        return ctypes.addressof(self)
+
+    def array(self, name: str) -> np.ndarray:
+        """The array that a field points into."""
+        return self._kept[name]  # type: ignore[no-any-return]

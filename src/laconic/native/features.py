@@ -1,0 +1,71 @@
+"""A feature map in the core: its structure, and phi of many rows at once."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from laconic._validate import Array
+from laconic.features import RandomFeatures
+from laconic.native.arrays import aligned, padded, plain
+from laconic.native.binding import INTEGER, POINTER, REAL, Structure, function
+
+_BLOCK_ROWS = 128  # features of so many rows stay in the second-level cache
+
+
+class FeatureMap(Structure):
+    """``Features`` of ``core/features.h``."""
+
+    _fields_: ClassVar[Any] = [
+        *((name, INTEGER) for name in ("n_inputs", "n_frequencies", "stride", "size", "n_lifted", "scaled")),
+        *((name, INTEGER) for name in ("n_columns", "n_direct", "last")),
+        *((name, REAL) for name in ("scale", "share", "most")),
+        *((name, POINTER) for name in ("frequencies", "columns", "centre", "spread")),
+    ]
+
+
+def feature_map(features: RandomFeatures, dtype: Any) -> FeatureMap:
+    """The structure of ``features`` in the working precision."""
+    dtype = np.dtype(dtype)
+    frequencies = padded(features.frequencies.T, dtype)
+    size = aligned(1, features.n_features, dtype).shape[1]
+    made: FeatureMap = FeatureMap.of(
+        n_inputs=features.n_inputs,
+        n_frequencies=features.n_frequencies,
+        stride=frequencies.shape[1],
+        size=size,
+        n_lifted=len(frequencies),
+        scale=float(dtype.type(features.n_frequencies**-0.5)),
+        frequencies=frequencies,
+    )
+    scaling = features.scaling
+    if scaling is not None:
+        kept = scaling.columns.astype(np.int64)
+        made.put(
+            scaled=1,
+            n_columns=kept.size,
+            n_direct=features.n_direct,
+            last=features.linear,
+            share=scaling.share,
+            most=scaling.reach,
+            columns=kept,
+            centre=scaling.centre[kept],
+            spread=scaling.scale[kept],
+        )
+    return made
+
+
+def map_features(features: RandomFeatures, X: Array, dtype: Any = np.float64) -> Array:
+    """phi of each row of ``X`` (n, d), padded to whole vectors: the bits that a simulated or running agent computes."""
+    dtype = np.dtype(dtype)
+    rows, front = plain(X, dtype), feature_map(features, dtype)
+    phi = aligned(len(rows), features.n_features, dtype)
+    phases = aligned(_BLOCK_ROWS, front.stride, dtype)
+    lifted = aligned(_BLOCK_ROWS, front.n_lifted, dtype)
+    pointers = (POINTER, POINTER, INTEGER, INTEGER, POINTER, POINTER, POINTER)
+    map_rows = function(f"map_rows_f{8 * dtype.itemsize}", *pointers)
+    arrays = [array.ctypes.data for array in (phases, lifted, phi)]
+    if map_rows(front.address, rows.ctypes.data, len(rows), _BLOCK_ROWS, *arrays) < len(rows):
+        raise ValueError("X holds values too large for the feature map.")
+    return phi
