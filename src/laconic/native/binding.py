@@ -92,3 +92,7 @@ class Structure(ctypes.Structure):
     def array(self, name: str) -> np.ndarray:
         """The array that a field points into."""
         return self._kept[name]  # type: ignore[no-any-return]
+
+    def structure(self, name: str) -> Any:
+        """The structure that a field points to."""
+        return self._kept[name]
