@@ -1,6 +1,7 @@
-/* All that works on rows, in double precision. */
+/* All that works on rows, in double precision, and all that is double in every run. */
 #define REAL_BITS 64
 #include "features.c"
 #include "experts.c"
 #include "rounds.c"
+#include "rls.c"
 #include "level.c"
