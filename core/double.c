@@ -3,5 +3,6 @@
 #include "features.c"
 #include "experts.c"
 #include "rounds.c"
-#include "rls.c"
+#include "agent.c"
+#include "parcels.c"
 #include "level.c"

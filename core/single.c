@@ -2,3 +2,5 @@
 #define REAL_BITS 32
 #include "features.c"
 #include "rounds.c"
+#include "agent.c"
+#include "parcels.c"

@@ -63,3 +63,12 @@ def distant(run: Run) -> dict[str, Any]:
     starts, neighbours = listed_distant(run.array("starts"), run.array("neighbours"))
     neighbours = np.ascontiguousarray(neighbours)
     return {"distant_starts": starts.astype(np.int64), "distant": neighbours, "n_groups": len(starts)}
+
+
+def agent_graph(live: tuple[int, ...], combination: tuple[float, ...], dtype: Any) -> dict[str, Array]:
+    """The graph of one agent whose ``live`` neighbours are these rows of its replicas, with their weights."""
+    return {
+        "starts": np.array([0, len(live)], dtype=np.int64),
+        "neighbours": np.array(live, dtype=np.int32),
+        "combination": np.array(combination, dtype=dtype),
+    }

@@ -35,11 +35,12 @@ def library() -> ctypes.CDLL | None:
     return ctypes.CDLL(str(built[max(best, key=_VARIANTS.index)]))
 
 
+@functools.cache
 def function(name: str, *arguments: Any, result: Any = INTEGER) -> Any:
     """The function of that name, with the types of its arguments."""
     core = library()
     assert core is not None
-    found = core[name]  # by item: each caller gets an object of its own, with types of its own
+    found = core[name]
     found.argtypes, found.restype = arguments, result
     return found
 
@@ -83,6 +84,16 @@ class Structure(ctypes.Structure):
                 setattr(self, name, ctypes.addressof(value))
             else:
                 setattr(self, name, value)
+
+    def __reduce__(self) -> Any:
+        # Addresses do not travel: a copy has arrays of its own, and points into them.
+        numbers = {name: getattr(self, name) for name, kind in self._fields_ if kind is not POINTER}
+        return type(self).of, (), {**self.__dict__, "_numbers": numbers}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        kept, numbers = state.pop("_kept"), state.pop("_numbers")
+        self.__dict__.update(state)
+        self.put(**numbers, **kept)
 
     @property
     def address(self) -> int:

@@ -1,0 +1,3 @@
+/* All that agents which run waves compute, in double precision. */
+#define REAL_BITS 64
+#include "rls.c"
