@@ -5,4 +5,5 @@
 #include "rounds.c"
 #include "agent.c"
 #include "parcels.c"
+#include "probe.c"
 #include "level.c"

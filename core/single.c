@@ -4,3 +4,4 @@
 #include "rounds.c"
 #include "agent.c"
 #include "parcels.c"
+#include "probe.c"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import sys
 from pathlib import Path
 from typing import Any, ClassVar
@@ -23,7 +24,12 @@ INTEGER, REAL, POINTER = ctypes.c_int64, ctypes.c_double, ctypes.c_void_p
 
 @functools.cache
 def library() -> ctypes.CDLL | None:
-    """The fastest variant that this processor runs; None where the core was not built."""
+    """The fastest variant that this processor runs; None where the core was not built.
+
+    ``LACONIC_CORE`` names another one: one to be debugged, or made by another compiler.
+    """
+    if os.environ.get("LACONIC_CORE"):
+        return ctypes.CDLL(os.environ["LACONIC_CORE"])
     folder = Path(__file__).parent
     built = {name: folder / f"core-{name}{_SUFFIX}" for name in _VARIANTS}
     built = {name: path for name, path in built.items() if path.exists()}
