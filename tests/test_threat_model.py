@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import laconic
+from laconic._reports import LARGEST_COUNT, LARGEST_MEASUREMENT
 from laconic.deploy.running import desk, inbox, questions, scrapes
 from laconic.guard.given import LARGEST_LABEL
 from laconic.protocol import dialogue, ends, guard, handshake, ledger, session, wave_dialogue, waving, wire
@@ -99,6 +100,8 @@ def limits():
         "questions answered a second": f"{desk.A_SECOND:.0f}",
         "questions that may come at once after a pause": f"{desk.AT_ONCE:.0f}",
         "questions that may wait": str(desk.MOST_WAITING),
+        "a count that an agent reports to the live page or to `laconic up`": two(LARGEST_COUNT),
+        "a measurement that it reports there": ten(LARGEST_MEASUREMENT),
         "days before its end that a certificate is warned about": f"{zenoh_renewal.SOON / zenoh_renewal.DAY:.0f}",
     }
 
