@@ -184,9 +184,9 @@ def _shown(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, list) and value and all(isinstance(part, str) and _BARE.fullmatch(part) for part in value):
-        return ",".join(value)
+        return printable(",".join(value))
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return text if _BARE.fullmatch(text) else printable(json.dumps(text, ensure_ascii=False))
+    return printable(text if _BARE.fullmatch(text) else json.dumps(text, ensure_ascii=False))
 
 
 def printable(text: str) -> str:
