@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from laconic import _extras
 from laconic.cli.options import Commands, add_json, add_quiet, describe, one_of, whole
 from laconic.cli.words import paragraph, plural
 from laconic.defaults import TASKS
@@ -65,7 +66,7 @@ def init(arguments: argparse.Namespace) -> int:
         raise ValueError(f"{there[0]} is there already: --force overwrites it, or choose another place.")
     site = Site.parse(text, file)
     if arguments.secure:
-        _need_cryptography()
+        _extras.need("cryptography", "a certificate")
     for path, content in {**data, file: text}.items():
         _write(path, content)
     if arguments.json:
@@ -121,13 +122,6 @@ def _content(arguments: argparse.Namespace, file: str) -> tuple[str, dict[str, s
         target=own.target,
     )
     return text, own.tables, own.notes
-
-
-def _need_cryptography() -> None:
-    from importlib.util import find_spec
-
-    if find_spec("cryptography") is None:
-        raise ValueError("certificates need the package cryptography: install laconic[agents].")
 
 
 def _write(path: Path, content: str) -> None:

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any, final
 
+from laconic import _extras
 from laconic.deploy.sources.base import Source
 from laconic.deploy.sources.reading import Reader
 
@@ -65,12 +66,8 @@ class MqttSource(Source):
         self._failed = False
 
     def _open(self, skip: int) -> None:
-        try:
-            from paho.mqtt.client import Client
-            from paho.mqtt.enums import CallbackAPIVersion
-        except ImportError:
-            raise ValueError("MQTT needs paho-mqtt: install laconic[agents].") from None
-        client = Client(CallbackAPIVersion.VERSION2)
+        versions = _extras.need("paho.mqtt.enums", "MQTT").CallbackAPIVersion
+        client = _extras.need("paho.mqtt.client", "MQTT").Client(versions.VERSION2)
         if self.user is not None:
             client.username_pw_set(self.user, self._password())
         if self.tls:
