@@ -7,6 +7,7 @@ import pytest
 
 import laconic
 from laconic import _extras
+from laconic.defaults import PREFIX
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.skipif(not (ROOT / "src" / "laconic").is_dir(), reason="an installed package is no project")
@@ -89,3 +90,78 @@ def test_no_missing_package_is_looked_for_under_that_name(module):
 def test_wheels_that_documents_name_are_of_this_version():
     found = {name for _, text in texts() for name in re.findall(r"laconic-(\d[\w.]*)-py3-none-any\.whl", text)}
     assert found == {laconic.__version__}
+
+
+# What messages give away is measured, and more than nothing -----------------------------------------------------------
+
+_DATA = r"(?:data|samples?|rows?|records?|measurements?|observations?)"
+_PLACE = (
+    r"(?:home|there|local(?:ly)?|private|secret|put|hidden|(?:on|at|in|with|inside) (?:its|their|the|each|own) \w+)"
+)
+_PROMISES = [
+    # Nobody shows anybody a sample; no agent ever sees another's data.
+    rf"\b(?:nobody|no one|no-one|no (?:agent|device|neighbou?r|member)|never|nothing)\b[^.:;|]{{0,12}}"
+    rf"\b(?:shows?|sees?|hears?|shares?|reveals?|discloses?)\b[^.:;|]{{0,30}}\b{_DATA}\b",
+    rf"\b(?:shar(?:e|es|ing)|show(?:s|ing)?|reveal(?:s|ing)?|disclos(?:e|es|ing)|exchang(?:e|es|ing)) (?:no|none of)\b"
+    rf"[^.:;|]{{0,20}}\b{_DATA}\b",
+    rf"\bwithout (?:ever )?(?:sharing|showing|revealing|disclosing|exchanging|moving)\b[^.:;|]{{0,25}}\b{_DATA}\b",
+    rf"\b(?:may|must|can|do|does|will) ?not (?:share|show|reveal|disclose)\b[^.:;|]{{0,15}}\b{_DATA}\b",
+    rf"\b{_DATA}\b[^.:;|]{{0,25}}\b(?:never|not|n't)\b[^.:;|]{{0,10}}\bleaves?\b",
+    r"\bnever leaves? (?:the|its|their|a|any|an|your) (?:agent|device|site|house|home|machine|hospital|sensor|owner)",
+    rf"\bkeep(?:s|ing)? (?:(?:all|its|their|your|the|own|raw) )*{_DATA} (?:to (?:itself|themselves)\b|{_PLACE})",
+    rf"\b{_DATA}\b[^.:;|]{{0,30}}\b(?:stays?|remains?|kept) {_PLACE}",
+    r"\bprivacy[- ](?:preserving|friendly|safe)|\bpreserv\w+ privacy|\bprivate by (?:design|construction)",
+]
+
+
+def promises(text):
+    """Sentences that promise that samples stay unknown to neighbours."""
+    text = " ".join(re.sub(r"<[^>]*>|[*`#]", " ", text).split())
+    return [match[0] for one in _PROMISES for match in re.finditer(one, text, re.IGNORECASE)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Nobody shows anybody a sample.",
+        "each in one tile of it; nobody shows\n# anybody <b>a sample</b>",
+        "Agents that learn one model together, share no raw data, and speak",
+        "The best of those that share no sample is marked",
+        "agents that keep their data to themselves",
+        "Hospitals that may not share rows",
+        "data of their own that is to stay there",
+        "and nobody hears a measurement",
+        "Rows belong to agents and stay there",
+        "Raw data never leaves the device.",
+        "the samples never leave their agent",
+        "No agent ever sees another's rows",
+        "learn together without sharing data",
+        "privacy-preserving kernel learning",
+        "each agent keeps its samples private",
+    ],
+)
+def test_the_rule_about_privacy(text):
+    assert promises(text)
+
+
+def test_no_file_promises_that_samples_stay_unknown():
+    """A neighbour recovers 41 to 100% of the samples in a leaf's first message: docs/threat-model.md."""
+    assert not promises("No message between agents carries a raw row, but sums over samples can be solved for them.")
+    found = {path: promises(text) for path, text in texts()}
+    assert {path: lines for path, lines in found.items() if lines} == {}
+
+
+def test_the_threat_model_says_what_a_message_gives_away():
+    section = (
+        (ROOT / "docs" / "threat-model.md").read_text().split("\n## What a message gives away\n")[1].split("\n## ")[0]
+    )
+    for figures in (
+        "| 1, `WaveRLS()` | 100%",
+        "| 4 | 56 to 100%",
+        "| 8, `lc.defaults` | 41 to 94%",
+        "| 16 | 20 to 86%",
+    ):
+        assert figures in section
+    assert laconic.WaveRLS().first == 1 and PREFIX == 8
+    leading = {path for path, text in texts() if "threat-model.md#what-a-message-gives-away" in text}
+    assert {"README.md", "docs/index.md", "docs/fit.md", "docs/waves.md"} <= leading
