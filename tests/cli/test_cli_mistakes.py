@@ -25,6 +25,8 @@ def files(tmp_path):
         ("run nosuch", "data must be a file or one of air-quality, .*; got 'nosuch'"),
         ("run air_quality", "Did you mean 'air-quality'?"),
         ("run missing.csv", "there is no file 'missing.csv'"),
+        ("run ~no-such-user/flats.csv", "'~no-such-user/flats.csv' begins with the home of a user that is not known"),
+        ("run flats.csv --network ~no-such-user/net", "'~no-such-user/net' begins with the home of a user that is not"),
         ("run flats.csv --target rennt", "--target must be a column of flats.csv.* did you mean 'rent'?"),
         ("run text.csv --rho 1", "must be numbers or two classes, but it holds 3 different words"),
         ("run empty.csv", "empty.csv is empty."),

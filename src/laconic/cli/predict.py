@@ -7,12 +7,11 @@ import csv
 import io
 import json
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from laconic._files import written_whole
+from laconic._files import expanded, written_whole
 from laconic.cli.options import Commands, add_json, add_quiet, describe
 from laconic.cli.words import note, number, paragraph, plural
 
@@ -54,8 +53,8 @@ def predict(arguments: argparse.Namespace) -> int:
     from laconic.data import asked
     from laconic.model import Model
 
-    model = Model.load(Path(arguments.model).expanduser())
-    path = Path(arguments.data).expanduser()
+    model = Model.load(expanded(arguments.model))
+    path = expanded(arguments.data)
     if not path.is_file():
         raise FileNotFoundError(2, "No such file", str(path))
     rows = asked.read_inputs(path, model.n_inputs, model.inputs, model.target)
@@ -68,7 +67,7 @@ def predict(arguments: argparse.Namespace) -> int:
     told = {"rows": len(good), "missing": int((~good).sum()), **_error(model, columns, rows.y, good)}
     table = _table(columns)
     if arguments.out is not None:
-        with written_whole(Path(arguments.out).expanduser()) as file:
+        with written_whole(expanded(arguments.out)) as file:
             file.write(table.encode())
     if arguments.json:
         print(json.dumps({"model": repr(model), "inputs": rows.names, **told, **columns}))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laconic import _extras
+from laconic._files import expanded
 from laconic.cli.options import Commands, add_json, add_quiet, describe, one_of, whole
 from laconic.cli.words import paragraph, plural
 from laconic.defaults import TASKS
@@ -56,7 +57,7 @@ def init(arguments: argparse.Namespace) -> int:
     """Write the settings, the data, and, if asked for, the certificates."""
     from laconic.deploy.settings.site import Site
 
-    file = Path(arguments.path).expanduser()
+    file = expanded(arguments.path)
     if file.suffix != ".toml":
         file = file / "site.toml"
     text, tables, notes = _content(arguments, file.name)

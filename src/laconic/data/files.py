@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from laconic import _validate
+from laconic._files import expanded
 from laconic._worded import ArgumentError
 
 VARIABLE = "LACONIC_DATA"
@@ -37,9 +38,9 @@ def cache() -> Path:
 def folder(data_dir: str | os.PathLike[str] | None) -> Path:
     """The folder meant: ``data_dir``, else the environment variable LACONIC_DATA, else the user's cache."""
     if data_dir is not None:
-        source, named = "data_dir", _validate.path("data_dir", data_dir).expanduser()
+        source, named = "data_dir", expanded(_validate.path("data_dir", data_dir))
     elif os.environ.get(VARIABLE):
-        source, named = f"the environment variable {VARIABLE}", Path(os.environ[VARIABLE]).expanduser()
+        source, named = f"the environment variable {VARIABLE}", expanded(os.environ[VARIABLE])
     else:
         return cache()
     if not named.is_dir():

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from laconic import _validate
+from laconic._files import expanded
 from laconic._worded import ArgumentError
 from laconic.data import files, own, people
 from laconic.data.dataset import Dataset, Table
@@ -164,7 +165,7 @@ def _read(path: Path, entry: Entry, protocol: str, stop: int | None) -> Table:
 def _own_path(name_or_path: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None) -> Path:
     if not isinstance(name_or_path, (str, os.PathLike)) or not str(name_or_path):
         raise ArgumentError("name_or_path", f"must be a name or a file, got {_validate.shown(name_or_path)}.")
-    path = Path(name_or_path).expanduser()
+    path = expanded(name_or_path)
     candidates = [path] if data_dir is None or path.is_absolute() else [path, files.folder(data_dir) / path]
     for candidate in candidates:
         if candidate.is_file():
