@@ -143,3 +143,22 @@ def test_sets_with_a_name_are_learned_alike(capsys):
     assert found["agents"] == 5 and found["data"]["name"] == "synthetic" and found["chosen"]["learner"] == "Personal"
     named = result(capsys, "synthetic", "--rows", 400, "--learner", "qc-odkla")
     assert named["network"]["agents"] == 5 and named["learner"]["name"] == "QC-ODKLA" and named["result"]["mse"] > 0
+
+
+def test_the_names_of_columns_are_seen_or_said(tmp_path, capsys):
+    """By the target that is named, by the inputs of a model, or by ``--header``, in every command that reads a file."""
+    body = "".join(f"{k % 7},{k * k % 5},{3 * (k % 7) + k * k % 5}\n" for k in range(90))
+    (tmp_path / "years.csv").write_text("2019,2020,2021\n" + body)
+    said = result(capsys, "years.csv", "--target", "2021", "--task", "numbers", "--out", "found")
+    assert said["data"]["inputs"] == ["2019", "2020"] and said["data"]["rows"] == 90
+    for words in (("--header", "yes"), ("--target", "2021"), ("--header", "yes", "--target", "-1")):
+        out, _ = run(capsys, "data", "info", "years.csv", *words, "--json")
+        assert json.loads(out)["rows"] == "90"
+    out, _ = run(capsys, "data", "info", "years.csv", "--header", "no", "--target", "2", "--json")
+    assert json.loads(out)["rows"] == "91"
+    out, _ = run(capsys, "predict", "found/model.npz", "years.csv", "--json")
+    assert json.loads(out)["rows"] == 90
+    run(capsys, "init", "site", "--data", "years.csv", "--target", "2021", "--agents", "2")
+    assert (tmp_path / "site" / "site.toml").exists()
+    named = ("--target", "2021", "--learner", "local", "--json")
+    assert json.loads(run(capsys, "run", "years.csv", *named)[0])["data"]["rows"] == 90

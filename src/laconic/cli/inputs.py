@@ -15,7 +15,7 @@ import numpy as np
 from laconic import data, losses
 from laconic._validate import Array
 from laconic.cli.networks import agents_of, make_network
-from laconic.cli.options import N_FREQUENCIES
+from laconic.cli.options import N_FREQUENCIES, has_header
 from laconic.cli.words import note
 from laconic.experiments.settings import SETTINGS, Setting
 from laconic.experiments.streams import SCALING, Stream
@@ -90,6 +90,7 @@ def prepare(arguments: argparse.Namespace, loss: str | None) -> Prepared:
         target=arguments.target,
         n_rows=arguments.rows,
         missing=arguments.missing or "refuse",
+        header=has_header(arguments),
     )
     loss = loss or ("squared" if dataset.classes is None else "logistic")
     usual = SETTINGS.get(dataset.name) if not _is_file(arguments.data) else None

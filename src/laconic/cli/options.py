@@ -34,7 +34,10 @@ OPTIONS = {
 }
 _STEPS = ("bandwidth", "eta", "loss", "regularization", "rho", "step")
 _CHANNEL = ("alpha", "beta", "bits", "burst", "coarseness", "range", "rate")
-OPTIONS |= {name: f"--{name}" for name in (*_STEPS, *_CHANNEL, "missing", "protocol", "seed", "seeds", "set", "target")}
+OPTIONS |= {
+    name: f"--{name}"
+    for name in (*_STEPS, *_CHANNEL, "header", "missing", "protocol", "seed", "seeds", "set", "target")
+}
 #: What an option is when it is left out, where the library may advise just that.
 _LEFT_OUT = {"range": "adaptive"}
 
@@ -218,8 +221,25 @@ def add_data_dir(parser: Any) -> None:
     )
 
 
+def add_header(parser: Any) -> None:
+    """Add ``--header``, for tables of text that do not tell by themselves."""
+    parser.add_argument(
+        "--header",
+        type=one_of("yes", "no"),
+        metavar="WHAT",
+        help="'yes' if line 1 of a text holds the names of columns, 'no' if it is data (default: the file tells, or a "
+        "column that is named)",
+    )
+
+
+def has_header(arguments: argparse.Namespace) -> bool | None:
+    """The value of ``--header`` for the library."""
+    return None if arguments.header is None else bool(arguments.header == "yes")
+
+
 def add_file_options(parser: Any) -> None:
     """What a file of one's own needs to be told."""
+    add_header(parser)
     parser.add_argument("--target", metavar="COL", help="the column to predict, by name or index (default: the last)")
     parser.add_argument(
         "--missing",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from laconic._files import written_whole
-from laconic.cli.options import Commands, add_json, add_quiet, describe
+from laconic.cli.options import Commands, add_header, add_json, add_quiet, describe, has_header
 from laconic.cli.words import note, number, paragraph, plural
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("model", metavar="MODEL", help="a model, as `laconic export` writes it (.npz)")
     parser.add_argument("data", metavar="FILE", help="CSV, Parquet or ARFF, with a row for each prediction")
     parser.add_argument("-o", "--out", metavar="FILE", help="write predictions there as CSV (default: to the screen)")
+    add_header(parser)
     add_json(parser, "tell everything as JSON")
     add_quiet(parser)
     parser.set_defaults(command=predict)
@@ -58,7 +59,7 @@ def predict(arguments: argparse.Namespace) -> int:
     path = Path(arguments.data).expanduser()
     if not path.is_file():
         raise FileNotFoundError(2, "No such file", str(path))
-    rows = asked.read_inputs(path, model.n_inputs, model.inputs, model.target)
+    rows = asked.read_inputs(path, model.n_inputs, model.inputs, model.target, has_header(arguments))
     good = ~np.isnan(rows.X.sum(axis=1))
     if not good.all():
         row, column = (int(k) for k in np.argwhere(np.isnan(rows.X))[0])

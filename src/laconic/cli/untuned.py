@@ -17,6 +17,7 @@ from laconic.cli.inputs import ALPHA, BETA, n_agents_of
 from laconic.cli.learners import usual_learner
 from laconic.cli.live import played
 from laconic.cli.networks import make_network
+from laconic.cli.options import has_header
 from laconic.cli.words import count, facts, note, note_of_compiling, number, paragraph, plural, table
 from laconic.data.partitions import rows_of
 from laconic.data.people import OpenTable, fill_running
@@ -59,6 +60,7 @@ def run_untuned(arguments: argparse.Namespace, folder: Path | None) -> int:
         n_rows=arguments.rows,
         encode=arguments.encode != "off",
         agent_column=arguments.agent_column,
+        header=has_header(arguments),
     )
     if arguments.missing is not None:
         read = _without_holes(read, arguments.missing)

@@ -50,10 +50,15 @@ class OpenTable(NamedTuple):
 
 
 def read_open(
-    path: Path, target: str | int | None = None, *, encode: bool = True, agent_column: str | int | None = None
+    path: Path,
+    target: str | int | None = None,
+    *,
+    encode: bool = True,
+    agent_column: str | int | None = None,
+    header: bool | None = None,
 ) -> OpenTable:
     """Read a file; ``encode`` makes columns of categories, ``agent_column`` says whom a row belongs to."""
-    frame, nominal, short = own.read_frame(path)
+    frame, nominal, short = own.read_frame(path, header, (target, agent_column))
     where, notes = path.name, [f"{short}: the rest counts as missing"] if short else []
     if frame.height < 2:
         raise ValueError(f"{where} has {'only one row' if frame.height else 'a header and no rows'}.")

@@ -54,12 +54,13 @@ def from_file(
     *,
     target: str | None = None,
     agent_column: str | None = None,
+    header: bool | None = None,
     task: str | None = None,
     n_agents: int | None = None,
     seed: int = 1,
 ) -> OwnData:
     """Read a file as it is, deal its rows to agents in their order, and let ``defaults.choose`` choose."""
-    read = load_open(path, target=target, agent_column=agent_column)
+    read = load_open(path, target=target, agent_column=agent_column, header=header)
     task = task or recognise(read.y)
     names, rows, said = _deal(read, n_agents)
     X = fill_running(np.where(rows[..., None] >= 0, read.X[np.maximum(rows, 0)], np.nan), PREFIX)
