@@ -116,7 +116,7 @@ def prepare(arguments: argparse.Namespace, loss: str | None) -> Prepared:
         ),
         loss,
         scale,
-        arguments.partition,
+        partition_of(arguments),
         arguments.network,
         N_FREQUENCIES if arguments.frequencies is None else arguments.frequencies,
         bandwidth_from,
@@ -148,6 +148,11 @@ def _labels(dataset: data.Dataset, loss: str, scale: str) -> tuple[Array, float 
     if scale == "running":
         return dataset.y, None
     return data.scale(dataset.y, scale), float(values[-1] - values[0])
+
+
+def partition_of(arguments: argparse.Namespace) -> str:
+    """How rows are dealt: the rows of a file keep their order, and sets with a name are shuffled as in the paper."""
+    return arguments.partition or ("time" if _is_file(arguments.data) else "shuffled")
 
 
 def n_agents_of(arguments: argparse.Namespace, usual: int) -> int:

@@ -101,6 +101,7 @@ class Parser(argparse.ArgumentParser):
             message = f"{name} {_complaint(known, got)}"
         message = re.sub(r"^the following arguments are required: (.*)", r"\1 must be given", message)
         message = message.removeprefix("argument ").replace(": must", " must").rstrip(".")
+        message = message.replace(": not allowed with argument", " cannot stand beside")
         ending = "" if message.endswith("?") else "."
         self.exit(2, f"laconic: {message}{ending} (See `{self.prog} --help`.)\n")
 
@@ -281,12 +282,15 @@ def add_stream_options(parser: argparse.ArgumentParser) -> None:
         help="to [0, 1] by each column (default), by the whole matrix (default for the paper's sets under 'prepared'), "
         "or 'running': by what has been seen so far, without peeking",
     )
-    group.add_argument(
+    order = group.add_mutually_exclusive_group()
+    order.add_argument(
         "--partition",
-        default="shuffled",
         metavar="HOW",
-        help="who gets which rows: shuffled (default), time, time-stretches, sorted-by-target, sorted-by-feature:K, "
-        "uneven",
+        help="how rows are dealt: time (in their order, in turn: default of files), shuffled (default of sets with a "
+        "name), time-stretches, sorted-by-target, sorted-by-feature:K, uneven",
+    )
+    order.add_argument(
+        "--shuffle", dest="partition", action="store_const", const="shuffled", help="short for --partition shuffled"
     )
     add_data_dir(group)
     group = parser.add_argument_group("agents, network and features")

@@ -13,6 +13,7 @@ from contextlib import contextmanager, nullcontext, redirect_stdout
 from laconic._worded import Worded
 from laconic.cli.options import at_terminal
 
+_IN_ORDER = {"time": "in their order, dealt in turn", "time-stretches": "in their order, a stretch of them an agent"}
 _LINE = 100  # longer lines are hard to read, however wide the terminal
 
 
@@ -114,6 +115,16 @@ def number(value: float | None) -> str:
 def count(value: float) -> str:
     """A whole number with its thousands set apart."""
     return f"{round(value):,}"
+
+
+def keeps_order(partition: str) -> bool:
+    """Whether rows are learned in the order in which they came."""
+    return partition in _IN_ORDER
+
+
+def dealt(partition: str) -> str:
+    """How rows are dealt, behind the word "rows"."""
+    return _IN_ORDER.get(partition, partition)
 
 
 def plural(n: int, thing: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -159,7 +159,7 @@ def _learner(features: RandomFeatures, labels: Labels, budget: str, prefix: int)
         learner: Learner = RFFDOKL(0.5, "adapt-then-combine", channel=channel)
         return learner, f"Learner: {learner.name}, since least squares would keep {D} x {D} numbers at each agent."
     outputs = labels.n_models
-    wide = {"most": _MOST_TERMS} if features.n_direct > 2 * features.n_frequencies else {}
+    wide: dict[str, Any] = {"most": _MOST_TERMS} if features.n_direct > 2 * features.n_frequencies else {}
     shared: WaveRLS = (WaveRLS.frugal if budget == "frugal" else WaveRLS)(first=prefix, outputs=outputs, **wide)
     said = {
         "usual": "a few messages, some twenty an agent in a long run, tell everybody what all know together",
