@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, final
 
-from laconic._worded import Argument, Setting
+from laconic._worded import Argument, Setting, printable
 from laconic.features import KERNELS
 
 _CHOICE = re.compile(r"argument (\S+): invalid choice: (.+?) \(choose from (.+)\)$")
@@ -103,7 +103,7 @@ class Parser(argparse.ArgumentParser):
         message = message.removeprefix("argument ").replace(": must", " must").rstrip(".")
         message = message.replace(": not allowed with argument", " cannot stand beside")
         ending = "" if message.endswith("?") else "."
-        self.exit(2, f"laconic: {message}{ending} (See `{self.prog} --help`.)\n")
+        self.exit(2, f"laconic: {printable(message)}{ending} (See `{self.prog} --help`.)\n")
 
 
 def _dressed(text: str) -> str:

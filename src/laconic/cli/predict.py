@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from laconic._files import written_whole
+from laconic._worded import printable
 from laconic.cli.options import Commands, add_header, add_json, add_quiet, describe, has_header
 from laconic.cli.words import note, number, paragraph, plural
 
@@ -74,11 +75,16 @@ def predict(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps({"model": repr(model), "inputs": rows.names, **told, **columns}))
     elif arguments.out is None:
-        sys.stdout.write(table)
+        sys.stdout.write("".join(map(_line, table.splitlines())) if sys.stdout.isatty() else table)
     else:
         words = "".join(f", {name.replace('_', ' ')} {number(told[name])}" for name in list(told)[2:])
         print(paragraph(f"Wrote {arguments.out}: {plural(int(good.sum()), 'prediction')}{words}."))
     return 0
+
+
+def _line(text: str) -> str:
+    """A line of the table as a terminal may have it: a class of the model can be any text."""
+    return f"{printable(text)}\n"
 
 
 def _columns(model: Model, X: Array, good: Array) -> dict[str, list[Any]]:

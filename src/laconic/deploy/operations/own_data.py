@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from laconic._validate import Array
+from laconic._worded import printable
 from laconic.data import load_open
 from laconic.data.people import OpenTable, fill_running
 from laconic.defaults import PREFIX, Choice, choose, recognise
@@ -138,7 +139,9 @@ def _model(choice: Choice, notes: tuple[str, ...], seed: int) -> str:
     """Settings of what was chosen, with the reasons as remarks."""
     scaling = choice.features.scaling
     assert scaling is not None  # it is automatic
-    said = "\n".join(textwrap.fill(one, _WIDTH, initial_indent="# ", subsequent_indent="#   ") for one in notes)
+    said = "\n".join(
+        textwrap.fill(printable(one), _WIDTH, initial_indent="# ", subsequent_indent="#   ") for one in notes
+    )
     centre, scale = (", ".join(repr(value) for value in row.tolist()) for row in (scaling.centre, scaling.scale))
     learner = choice.learner
     guard = ""
