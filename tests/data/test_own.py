@@ -1,6 +1,7 @@
 """A person's own files: whatever separator, header and wrapping they have, and one sentence for what cannot be read."""
 
 import codecs
+import contextlib
 import csv
 import datetime
 import gzip
@@ -18,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laconic import data
-from laconic.data import people
+from laconic.data import people, readers
 
 
 def write(folder, content, name="my.csv"):
@@ -424,3 +425,30 @@ def test_a_header_is_said_of_text_only(tmp_path):
     for name in (tmp_path / "t.parquet", "synthetic"):
         with pytest.raises(ValueError, match="header is for"):
             data.load(name, header=True)
+
+
+def test_a_small_file_that_unpacks_to_more_than_the_memory_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("laconic._validate.available", lambda: 8e6)
+    rows = b"1,2\n" * 300_000
+    for name, packed in (("my.csv.gz", gzip.compress(rows)), ("my.csv.xz", lzma.compress(rows))):
+        with pytest.raises(ValueError, match=r"unpacks to more than 0.001 GB, too much for the memory that is free\.$"):
+            data.load(write(tmp_path, packed, name))
+        assert len(data.load(write(tmp_path, packed[:0] + gzip.compress(rows[:40]), "small.csv"))) == 10
+    frame = pl.select(a=pl.repeat(1.0, 300_000), y=pl.repeat(2.0, 300_000))
+    frame.write_parquet(tmp_path / "t.parquet")
+    assert (tmp_path / "t.parquet").stat().st_size < 20_000
+    with pytest.raises(ValueError, match=r"t.parquet unpacks to 0.0048 GB, too much for the memory"):
+        data.load(tmp_path / "t.parquet")
+
+
+@pytest.mark.parametrize("place", [17, 69, 184, 507, 509, 541, 1087, 1715, 1724, 2300])
+def test_a_spoiled_parquet_file_prints_no_backtrace(capfd, place):
+    buffer = io.BytesIO()
+    words = [["x", "y", "zz"][k % 3] for k in range(300)]
+    pl.DataFrame({"a": np.arange(300.0), "w": words, "y": np.arange(300)}).write_parquet(buffer)
+    for bit in (1, 64):
+        spoiled = bytearray(buffer.getvalue())
+        spoiled[place] ^= bit
+        with contextlib.suppress(ValueError):
+            readers.parquet(bytes(spoiled), "t.parquet")
+    assert capfd.readouterr().err == ""
