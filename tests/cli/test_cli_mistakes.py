@@ -67,7 +67,7 @@ def files(tmp_path):
         ("run flats.csv --network random:x", "--network must have a number after the colon"),
         ("run flats.csv --network random:0", "no connected network"),
         ("run flats.csv --network small-world:2.5", "small-world:K takes a whole number"),
-        ("run flats.csv --partition sorted", "--partition must be 'shuffled', 'time'"),
+        ("run flats.csv --partition sorted", "--partition must be 'time', 'shuffled'"),
         ("run flats.csv --partition sorted-by-feature:7", "--partition must name a feature from 0 to 2"),
         ("run flats.csv --rho -1", "--rho must be at least 0"),
         ("run flats.csv --eta 0", "--eta must be larger than 0"),

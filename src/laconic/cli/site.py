@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from laconic import _extras
 from laconic._files import expanded
-from laconic.cli.options import Commands, add_json, add_quiet, describe, one_of, whole
+from laconic.cli.options import Commands, add_header, add_json, add_quiet, describe, has_header, one_of, whole
 from laconic.cli.words import paragraph, plural
 from laconic.defaults import TASKS
 
@@ -42,6 +42,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("--agents", type=whole, metavar="N", help="number of agents (5)")
     parser.add_argument("--data", metavar="FILE", help="rows of your own: .csv, .parquet or .arff, as they are")
     parser.add_argument("--target", metavar="COL", help="of --data: the column to learn, by name or index (the last)")
+    add_header(parser)
     parser.add_argument("--agent-column", metavar="COL", help="of --data: whom a row belongs to, an agent a value")
     parser.add_argument(
         "--task", type=one_of(*TASKS), metavar="WHAT", help="of --data: numbers or classes (as labels tell)"
@@ -98,7 +99,8 @@ def _content(arguments: argparse.Namespace, file: str) -> tuple[str, dict[str, s
 
     if arguments.data is None:
         stray = next(
-            (name for name in ("target", "agent_column", "task") if getattr(arguments, name) is not None), None
+            (name for name in ("target", "header", "agent_column", "task") if getattr(arguments, name) is not None),
+            None,
         )
         if stray is not None:
             raise ValueError(f"--{stray.replace('_', '-')} is for --data FILE, which is missing.")
@@ -110,6 +112,7 @@ def _content(arguments: argparse.Namespace, file: str) -> tuple[str, dict[str, s
         arguments.data,
         target=arguments.target,
         agent_column=arguments.agent_column,
+        header=has_header(arguments),
         task=arguments.task,
         n_agents=arguments.agents,
     )

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import IO, TYPE_CHECKING, Any, final
 
 from laconic._reports import count, measurement
-from laconic.deploy.running.logs import printable
+from laconic._worded import printable
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from typing import IO, TYPE_CHECKING, Any
 
 from laconic._reports import count, measurement
+from laconic._worded import printable
 from laconic.deploy.running import logs
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ class Screen:
     def _foreign(self, name: str, text: str) -> str:
         """A line that is no line of a log: a traceback's, or a library's."""
         if self.form == "text":
-            return f"{name} | {logs.printable(text)}"
+            return f"{name} | {printable(text)}"
         record = logging.makeLogRecord({"msg": "output", "levelname": "WARNING", "line": text})
         return logs.Json(name).format(record)
 
@@ -200,5 +201,5 @@ def _short(fields: Mapping[str, Any]) -> str:
     rest = {name: value for name, value in fields.items() if name not in _OWN}
     trace = rest.pop("traceback", None)
     line = logs.sentence(clock, str(fields.get("agent", "")), str(fields.get("level")), fields["event"], rest)
-    below = [f"  {logs.printable(part)}" for part in str(trace).splitlines()] if trace else []
+    below = [f"  {printable(part)}" for part in str(trace).splitlines()] if trace else []
     return "\n".join([line, *below])

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from laconic import _validate
+from laconic._worded import printable
 
 FORMS = ("auto", "json", "text")
 LEVELS = ("debug", "info", "warning", "error")
@@ -187,8 +188,3 @@ def _shown(value: object) -> str:
         return printable(",".join(value))
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return printable(text if _BARE.fullmatch(text) else json.dumps(text, ensure_ascii=False))
-
-
-def printable(text: str) -> str:
-    """``text`` with whatever is not printable written out: a terminal obeys control characters."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
