@@ -82,8 +82,8 @@ class Source(ABC):
         wake : callable
             Called from any thread when ``next`` or ``ended`` have news; it must be quick and must not raise.
         skip : int
-            Samples to pass over: an agent that comes back after so many rounds has learned from them. Only a file can
-            heed it; elsewhere what was said before one listened is gone.
+            Samples to pass over: an agent that comes back has taken so many. Only a file can heed it; elsewhere what
+            was said before one listened is gone.
 
         Raises
         ------

@@ -185,6 +185,8 @@ class FileSource(TextSource):
             self._file.close()
             raise
         self._skip = skip
+        if skip:
+            self._log(logging.INFO, "passes over samples", path=str(self.path), count=skip)
         return self._samples()
 
     def _check_header(self, file: BinaryIO) -> None:
@@ -214,7 +216,11 @@ class FileSource(TextSource):
                         return
                     due += 1 / self.rate
                 yield sample
-            if self._stop.is_set() or not self.loop:
+            if self._stop.is_set():
+                return
+            if not self.loop:
+                if to_skip:
+                    self._log(logging.WARNING, "fewer samples than were taken", path=str(self.path), count=found)
                 return
             if not found:
                 self._log(logging.ERROR, "no sample to replay", path=str(self.path))
