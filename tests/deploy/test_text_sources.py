@@ -131,9 +131,11 @@ def test_a_file_that_is_shorter_than_what_was_taken_from_it_is_told_of(tmp_path,
 
 
 @pytest.mark.parametrize("content", ["", "a,b,y\n", "\n\n", "bad\n" * 5])
-def test_nothing_to_replay_ends_even_a_loop(tmp_path, content, logged):
-    assert replay(tmp_path, content, loop=True).all() == []
-    assert seen(logged)[-1].getMessage() == "no sample to replay"
+def test_nothing_to_replay_is_a_failure_of_a_loop_and_the_end_of_a_file(tmp_path, content):
+    for loop in (False, True):
+        gathered = replay(tmp_path, content, loop=loop)
+        assert gathered.all() == []
+        assert gathered.source.failure == (f"{tmp_path / 'samples'} holds no sample to replay." if loop else None)
 
 
 def test_a_file_waits_for_whoever_learns(tmp_path):

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, final
 
-from laconic.deploy.sources.base import Reading, Source, log
+from laconic.deploy.sources.base import Reading, Source
 from laconic.deploy.sources.reading import BadSample, Reader
 
 _CHUNK = 65_536
@@ -67,11 +67,9 @@ class TextSource(Source):
             for sample in self._samples():
                 if not self._offer(sample, patient=True):
                     break
-        except OSError as error:
-            self._log(logging.ERROR, "samples cannot be read", why=str(error))
-        except Exception:  # a mistake of ours: say so, end the source, and let the agent live on
-            log.exception("samples cannot be read", extra={"agent": self.label})
-        finally:
+        except Exception as error:
+            self._fail(error)
+        else:
             self._end()
 
     @abstractmethod
@@ -223,8 +221,7 @@ class FileSource(TextSource):
                     self._log(logging.WARNING, "fewer samples than were taken", path=str(self.path), count=found)
                 return
             if not found:
-                self._log(logging.ERROR, "no sample to replay", path=str(self.path))
-                return
+                raise OSError(f"{self.path} holds no sample to replay.")
             to_skip %= found
 
     def _pass(self) -> Iterator[Reading]:
