@@ -78,16 +78,35 @@ def test_two_agents_ask_each_other_before_their_first_round():
     assert all(pacer.wants_sample for pacer in pair.values())
 
 
-def test_in_lockstep_a_file_goes_on_after_the_rounds_of_the_checkpoint_and_on_slots_from_its_beginning():
-    for clock, skip in (("lockstep", 7), ("slotted", 0)):
-        before = make(neighbours=(), clock=clock)
-        before.start(0.0)
-        for t in range(7):
-            before.learn(X, 0.5, float(t))
-        pacer = make(neighbours=(), clock=clock)
-        pacer.agent.restore(before.agent.state())
-        pacer.start(50.0)
-        assert of(Begin, pacer.actions()) == [Begin(skip)]
+@pytest.mark.parametrize("clock", ["lockstep", "slotted"])
+def test_a_file_goes_on_after_the_samples_that_the_checkpoint_counts(clock):
+    """Rounds are not samples: some pass without one, and a sample may be refused."""
+    before = make(neighbours=(), clock=clock)
+    before.start(0.0)
+    for t in range(7):
+        before.learn(X, 0.5, float(t))
+        if clock == "slotted":
+            before.no_sample(t + 0.5)
+    before.learn([math.inf, 0.7], 0.5, 8.0)
+    assert before.agent.samples == 8
+    pacer = make(neighbours=(), clock=clock)
+    pacer.agent.restore(before.agent.state())
+    pacer.start(50.0)
+    assert of(Begin, pacer.actions()) == [Begin(8)]
+
+
+def test_a_jump_to_the_round_of_the_others_is_told_of():
+    pair = {name: make(name, [other], patience=1.0) for name, other in (("ann", "ben"), ("ben", "ann"))}
+    for rounds, pacer in zip((3, 9), pair.values(), strict=True):
+        pacer.start(0.0)
+        pacer.handle_timer(1.0)  # gives the other up
+        for t in range(rounds):
+            pacer.learn(X, 0.5, 1.0 + t)
+        pacer.connected("ben" if pacer.agent.name == "ann" else "ann", 20.0)
+    rest = carry(pair, 20.0)
+    told = [note for actions in rest.values() for note in of(Note, actions) if note.event == "jumped"]
+    assert [note.fields for note in told] == [{"from": 3, "to": 9, "neighbour": "ben"}]
+    assert (pair["ann"].agent.round, pair["ann"].agent.samples) == (9, 3)
 
 
 def test_there_are_no_rounds_before_joining():

@@ -76,6 +76,11 @@ class Agent:
     incarnation : int, optional
         64 bits that no other process of this name has; drawn at random if not given, as it should be outside tests.
 
+    Attributes
+    ----------
+    samples : int
+        How far its stream of samples has been read: counted by whoever drives the agent, kept in its checkpoints.
+
     Examples
     --------
     >>> import numpy as np, laconic as lc
@@ -132,7 +137,7 @@ class Agent:
         self._dialogue = make_dialogue(self.name, features, learner, n_agents, len(degrees), **options)
         self._ledger, self._wire = self._dialogue.ledger, self._dialogue.wire
         self._speaks = learner.channel is not None or learner.speech is Speech.OWN
-        self._silent_for = 0
+        self._silent_for = self.samples = 0
         for index, (other, degree) in enumerate(degrees.items(), 1):
             degree = _validate.integer(f"degree of {other!r}", degree, least=0) or len(degrees)
             self._dialogue.register(self._end(other, index, degree))
@@ -232,7 +237,8 @@ class Agent:
         """Say what there is to say in round ``t``: (whether that is more than silence, entries that saturate, bits)."""
         dialogue, ledger = self._dialogue, self._ledger
         if isinstance(dialogue, WaveDialogue):
-            return self._ride(dialogue)
+            n_messages, bits = dialogue.ride(self._is_sign_due())
+            return n_messages > 0, 0, bits
         assert isinstance(ledger, Ledger)
         if dialogue.tell_whole:
             dialogue.tell_whole = False
@@ -252,14 +258,9 @@ class Agent:
         dialogue.begin(Kind.SILENCE, b"", say=self._is_sign_due())
         return False, 0, 0
 
-    def _ride(self, dialogue: WaveDialogue) -> tuple[bool, int, int]:
-        """The same where waves run."""
-        n_messages, bits = dialogue.ride(self._is_sign_due())
-        return n_messages > 0, 0, bits
-
-    def _is_sign_due(self) -> bool:
-        """Whether silence is worth a message: always in lockstep, now and then on slots."""
-        self._silent_for += 1
+    def _is_sign_due(self, passed: int = 1) -> bool:
+        """Whether silence is worth a message after rounds that passed: always in lockstep, now and then on slots."""
+        self._silent_for += passed
         due = self._dialogue.lockstep or self._silent_for >= self.heartbeat
         if due:
             self._silent_for = 0
@@ -279,9 +280,7 @@ class Agent:
         missed = _validate.integer("round", round, least=0, most=ROUND_LIMIT) - dialogue.round
         if missed > 0:
             dialogue.let_pass(missed)
-            self._silent_for += missed
-            if self._silent_for >= self.heartbeat:
-                self._silent_for = 0
+            if self._is_sign_due(missed):
                 dialogue.say_silence()
 
     # ----------------------------------------------------------------------------------------------------------------
@@ -480,11 +479,11 @@ class Agent:
     def state(self) -> AgentState:
         """All that the agent needs to go on, as plain values and copies of arrays."""
         self._dialogue.must_save = False
-        return take_state(self._dialogue)
+        return take_state(self._dialogue, self.samples)
 
     def restore(self, state: AgentState) -> None:
         """Be where ``state`` was taken; neighbours that it does not know are new, others that it knows are dropped."""
-        put_state(self._dialogue, state)
+        self.samples = put_state(self._dialogue, state)
 
     def save(self, path: str | Path) -> None:
         """Write the state to a file, whole or not at all; the file before it is kept beside it as ``.previous``."""

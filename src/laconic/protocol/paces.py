@@ -43,8 +43,11 @@ class Lockstep(Pacer):
         self._again: dict[str, tuple[float, float]] = {}  # when to meet whom again, and how long after that
 
     def received(self, data: bytes, sender: str | None, now: float) -> None:
-        """Bytes came in; perhaps they open an edge that was given up."""
+        """Bytes came in; perhaps they open an edge that was given up, or make the agent jump to the others' round."""
+        before = self.agent.round
         super().received(data, sender, now)
+        if self._joined and self.agent.round != before:
+            self._act(Note(logging.WARNING, "jumped", {"from": before, "to": self.agent.round, "neighbour": sender}))
         if sender in self._again and self.agent.edges.get(sender) == "live":
             self.connected(sender, now)
 
@@ -82,9 +85,6 @@ class Lockstep(Pacer):
     def samples_ended(self, now: float) -> None:
         """Hear the last round of the others, and stay while somebody still asks for something."""
         self._heard, self._lingers_until = now, now + self.terms.patience
-
-    def _skip(self) -> int:
-        return self.agent.round  # a sample a round, so these have been learned from
 
     def _grace(self) -> float:
         return self.terms.patience
@@ -155,9 +155,6 @@ class Slotted(Pacer):
     def samples_ended(self, now: float) -> None:
         """That is all: nobody waits for an agent on slots."""
         self._finish()
-
-    def _skip(self) -> int:
-        return 0  # slots are not samples: how many were learned from is not known
 
     def _grace(self) -> float:
         return 0.0

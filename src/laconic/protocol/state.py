@@ -16,7 +16,7 @@ from laconic._validate import shown as _shown
 from laconic._worded import ArgumentError
 from laconic.protocol.checkpoint import AgentState, Misplaced
 from laconic.protocol.dialogue import Dialogue
-from laconic.protocol.handshake import COUNT_LIMIT
+from laconic.protocol.handshake import COUNT_LIMIT, ROUND_LIMIT
 from laconic.protocol.ledger import Ledger
 from laconic.protocol.messages import Decide, Kind, Offer, Statement
 from laconic.protocol.session import LOGGED, Session, Stage
@@ -24,7 +24,7 @@ from laconic.protocol.wave_state import check_waves, put_waves, take_waves
 from laconic.protocol.waving import Waves
 from laconic.protocol.wire import MODEL_LIMIT, SHARE_LIMIT
 
-VERSION = 2
+VERSION = 3
 
 _COUNTS = ("g", "k", "label", "spoken", "heard", "unheard", "claim", "degree")
 _FLAGS = ("intact", "fresh", "counted")
@@ -32,8 +32,8 @@ _KEPT = (*_COUNTS, *_FLAGS)
 _kept = attrgetter(*_KEPT)
 
 
-def take_state(dialogue: Dialogue) -> AgentState:
-    """The state of an agent: plain values and copies of arrays."""
+def take_state(dialogue: Dialogue, samples: int) -> AgentState:
+    """The state of an agent that has read so many samples of its stream: plain values and copies of arrays."""
     ledger = dialogue.ledger
     about = {
         "version": VERSION,
@@ -41,6 +41,7 @@ def take_state(dialogue: Dialogue) -> AgentState:
         "fingerprint": dialogue.wire.mark,
         "round": dialogue.round,
         "finished": dialogue.finished,
+        "samples": samples,
         "neighbours": {name: _describe(dialogue, end) for name, end in dialogue.ends.items()},
     }
     if isinstance(ledger, Waves):
@@ -70,8 +71,11 @@ def _describe(dialogue: Dialogue, end: Session) -> dict[str, Any]:
     }
 
 
-def put_state(dialogue: Dialogue, state: AgentState) -> None:
-    """Put an agent where ``state`` was taken; ValueError, and nothing is changed, if anything in it is no good."""
+def put_state(dialogue: Dialogue, state: AgentState) -> int:
+    """Put an agent where ``state`` was taken, and return how many samples it had read.
+
+    ValueError, and nothing is changed, if anything in it is no good.
+    """
     if not isinstance(state, AgentState):
         raise ArgumentError("state", f"must be an AgentState, from state() or a checkpoint; got {_shown(state)}.")
     about, arrays = state.about, state.arrays
@@ -88,6 +92,7 @@ def put_state(dialogue: Dialogue, state: AgentState) -> None:
         round, finished = _count(about["round"]), _count(about["finished"])
         if not finished <= round <= finished + 1:
             raise ValueError("state has rounds or a yardstick that no agent can have.")
+        samples = _count(about["samples"], ROUND_LIMIT)  # so that there is room for as many more
         ledger, memory = dialogue.ledger, None
         if isinstance(ledger, Waves):
             memory = check_waves(ledger, about["waves"], arrays)
@@ -133,6 +138,7 @@ def put_state(dialogue: Dialogue, state: AgentState) -> None:
         dialogue.settle()
     else:
         dialogue.accounts.count(counted)
+    return samples
 
 
 def _put_end(here: Session, end: Session) -> None:

@@ -16,7 +16,7 @@ from typing import IO, Any, NamedTuple
 
 from laconic._reports import parse_object
 from laconic.deploy.operations.screen import Screen
-from laconic.deploy.running.exits import DIVERGED, ENDED, NONSENSE, heard
+from laconic.deploy.running.exits import DIVERGED, ENDED, FAILED, NONSENSE, heard
 
 _FINAL = {ENDED: "its data ended", NONSENSE: "its settings make no sense", DIVERGED: "it diverged"}
 
@@ -325,7 +325,7 @@ def _fields(line: bytes) -> dict[str, Any] | None:
 
 def _cause(code: int) -> str:
     if code >= 0:
-        return f"exit code {code}"
+        return "its source of samples failed" if code == FAILED else f"exit code {code}"
     try:
         return signal.Signals(-code).name
     except ValueError:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, final
 
@@ -77,8 +79,16 @@ class MqttSource(Source):
         client.on_message = self._heard
         client.reconnect_delay_set(_FIRST_DELAY, _LAST_DELAY)
         client.connect_async(self.host, self.port, _KEEPALIVE)
+        client.loop_forever = partial(self._loop, client.loop_forever)  # which the thread of the next line calls
         client.loop_start()
         self._client = client
+
+    def _loop(self, loop: Callable[..., object], **options: object) -> None:
+        """Run the client's loop; a broker that is absent does not end it, but a host's name that cannot be does."""
+        try:
+            loop(**options)
+        except Exception as error:
+            self._fail(error)
 
     def _password(self) -> str | None:
         if self.password_env is None:
