@@ -232,7 +232,8 @@ class Agent:
         """Say what there is to say in round ``t``: (whether that is more than silence, entries that saturate, bits)."""
         dialogue, ledger = self._dialogue, self._ledger
         if isinstance(dialogue, WaveDialogue):
-            return self._ride(dialogue)
+            n_messages, bits = dialogue.ride(self._is_sign_due())
+            return n_messages > 0, 0, bits
         assert isinstance(ledger, Ledger)
         if dialogue.tell_whole:
             dialogue.tell_whole = False
@@ -251,11 +252,6 @@ class Agent:
             return True, outside, ledger.message_bits()
         dialogue.begin(Kind.SILENCE, b"", say=self._is_sign_due())
         return False, 0, 0
-
-    def _ride(self, dialogue: WaveDialogue) -> tuple[bool, int, int]:
-        """The same where waves run."""
-        n_messages, bits = dialogue.ride(self._is_sign_due())
-        return n_messages > 0, 0, bits
 
     def _is_sign_due(self) -> bool:
         """Whether silence is worth a message: always in lockstep, now and then on slots."""
@@ -336,6 +332,11 @@ class Agent:
         """Who has to be heard before the next round may begin."""
         dialogue = self._dialogue
         return tuple(end.name for end in dialogue.who_is_waited_for()) or dialogue.missing() if self._speaks else ()
+
+    @property
+    def silent(self) -> dict[str, bool]:
+        """Those waited for with no session, or no answer to the last ``remind``; and whether two have that name."""
+        return {end.name: end.doubled for end in self._dialogue.silent()} if self._speaks else {}
 
     def remind(self) -> None:
         """Ask those again that are waited for. To be called while the agent is long not ready, whatever comes in."""
@@ -433,9 +434,8 @@ class Agent:
 
         ``inputs``, ``target`` and ``classes``, what its outputs stand for, are names that it is to know.
         """
-        weights, names = self._ledger.weights, (inputs, target)
-        about: dict[str, Any] = {"agent": self.name, "round": self.round}
-        return make_model(self.features, self.learner, weights, names, classes=classes, **about)
+        about: dict[str, Any] = {"classes": classes, "agent": self.name, "round": self.round}
+        return make_model(self.features, self.learner, self._ledger.weights, (inputs, target), **about)
 
     def replica(self, name: str) -> Array:
         """A copy of what this agent believes a neighbour's model to be."""
