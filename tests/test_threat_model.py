@@ -79,15 +79,20 @@ def limits():
         "waves: parts of a neighbour's statements between two rounds": str(waving.MOST_WAITING),
         "statements of a neighbour kept that came too early": str(session.HELD),
         "earlier processes of a neighbour that are remembered": str(session.SUPERSEDED),
+        "calls in a row, and nothing else, that a process answers which was refused for a later one of its name": str(
+            dialogue.SOUGHT
+        ),
+        "rounds and reminders after which such a process asks of itself, at first; each time twice as many": str(
+            handshake.FENCED
+        ),
         "tokens of a neighbour, filled by each reminder": str(ends.ALLOWANCE),
         "tokens that a round brings back, and that an offer or a decision costs; a statement said again costs one": str(
             ends.WHOLE
         ),
         "refusals or doubts in a row, of who is vouched for, after which it is quarantined": str(dialogue.ENOUGH),
         "rounds and reminders that a quarantine lasts at first; each time twice as many": str(dialogue.QUARANTINE),
-        "seconds until lockstep gives a vanished neighbour up, `patience`, by default; one that is there: thrice": (
-            f"{Terms().patience:.0f}"
-        ),
+        "seconds until lockstep gives a vanished neighbour up, `patience`, by default; "
+        "one that is there and does not answer: thrice": (f"{Terms().patience:.0f}"),
         "rounds and reminders until the same alert about the same neighbour is raised again": str(dialogue.TOLD),
         "messages of a neighbour that may wait": str(inbox.MOST_MESSAGES),
         "bytes of a neighbour that may wait": str(inbox.MOST_BYTES),

@@ -239,6 +239,51 @@ def test_in_lockstep_a_neighbour_that_is_there_and_does_not_agree_is_given_up_an
     assert "neighbour is back" in [alert.event for alert in of(Alert, rest["ann"])]
 
 
+def wait_for_ben(answers, until, doubled=False):
+    """Ann has learned and waits for ben, whom the transport says to be there; what she told, and when she was ready."""
+    pair, _ = joined_pair(patience=4.0)
+    ann, ben = pair.values()
+    ann.agent._dialogue.ends["ben"].doubled = doubled
+    ann.learn(X, 0.5, 0.0)
+    carry(pair, 0.0)
+    told, ready, now = [], math.inf, 0.0
+    while now < until and ready == math.inf:
+        now = min(pacer.deadline for pacer in (pair.values() if answers else [ann]))
+        ann.handle_timer(now)
+        if answers:
+            ben.handle_timer(now)
+            told += carry(pair, now)["ann"]
+        else:
+            told += ann.actions()
+        ready = now if ann.wants_sample else math.inf
+    return ready, [alert.event for alert in of(Alert, told)]
+
+
+def test_in_lockstep_a_session_that_nobody_answers_in_is_given_up():
+    """Its process is gone, and another of its name gives the sign of life; before, it was waited for for ever."""
+    for doubled, patience in ((False, 12.0), (True, 4.0)):
+        ready, told = wait_for_ben(False, 60.0, doubled)
+        assert patience <= ready < patience + 3.0 and told == ["neighbour is silent"]
+
+
+def test_in_lockstep_a_neighbour_that_waits_for_its_sample_answers_and_is_waited_for():
+    assert wait_for_ben(True, 300.0) == (math.inf, [])
+
+
+def test_a_round_ends_the_patience_with_a_neighbour_that_was_silent_before_it():
+    pair, _ = joined_pair(patience=4.0)
+    ann, ben = pair.values()
+    for start in (0.0, 20.0, 40.0):  # each time ben is silent for less than he may be
+        ann.learn(X, 0.5, start)
+        carry(pair, start)
+        for now in (start + 0.25, start + 1.0, start + 3.0, start + 6.0):
+            ann.handle_timer(now)
+            assert sent(ann.actions()) == ["request"]  # and lost
+        ben.learn(X, 0.5, start + 6.5)
+        carry(pair, start + 6.5)
+        assert ann.wants_sample and not ann.given_up
+
+
 def test_in_lockstep_who_only_waits_for_a_sample_answers_again_after_a_while():
     """The first answer was lost; no round begins here, and whoever asks cannot go on without an answer."""
     pair, _ = joined_pair()

@@ -13,6 +13,7 @@ _SENTENCES = {
     "neighbour is silent": ("fault", "{name} hears nothing of {neighbour} and goes on without"),
     "neighbour is back": ("here", "{name} hears {neighbour} again"),
     "quarantined": ("quarantine", "{name} has put {neighbour} into quarantine: it says what cannot be"),
+    "other settings": ("fault", "{name} does without {neighbour}, which runs with other settings"),
     "two of one name": ("fault", "{name} hears two that call themselves {neighbour}"),
     "another has this name": ("fault", "somebody else speaks to {neighbour} as {name}"),
     "disagreement": ("repair", "{name} and {neighbour} do not remember alike: it is being repaired"),

@@ -336,6 +336,11 @@ class Agent:
         dialogue = self._dialogue
         return tuple(end.name for end in dialogue.who_is_waited_for()) or dialogue.missing() if self._speaks else ()
 
+    @property
+    def silent(self) -> dict[str, bool]:
+        """Those waited for with no session, or no answer to the last ``remind``; and whether two have that name."""
+        return {end.name: end.doubled for end in self._dialogue.silent()} if self._speaks else {}
+
     def remind(self) -> None:
         """Ask those again that are waited for. To be called while the agent is long not ready, whatever comes in."""
         if self._speaks:
@@ -432,9 +437,8 @@ class Agent:
 
         ``inputs``, ``target`` and ``classes``, what its outputs stand for, are names that it is to know.
         """
-        weights, names = self._ledger.weights, (inputs, target)
-        about: dict[str, Any] = {"agent": self.name, "round": self.round}
-        return make_model(self.features, self.learner, weights, names, classes=classes, **about)
+        about: dict[str, Any] = {"classes": classes, "agent": self.name, "round": self.round}
+        return make_model(self.features, self.learner, self._ledger.weights, (inputs, target), **about)
 
     def replica(self, name: str) -> Array:
         """A copy of what this agent believes a neighbour's model to be."""
