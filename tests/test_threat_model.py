@@ -51,9 +51,9 @@ def limits():
         "the round that most of them can move it to": two(handshake.ROUND_LIMIT),
         "steps by which the generation of an edge may grow at once": two(handshake.FURTHEST),
         "edge rounds that the two ends of a live edge on slots may be apart": str(session.APART),
-        "slots by which the messages of half the neighbours may be late before an agent shortens its steps": str(
-            guard.ON_TIME
-        ),
+        "slots by which messages may be late before an agent with duals shortens its steps": str(dialogue.ON_TIME),
+        "slots beyond which steps are not shortened further": str(dialogue.LATEST),
+        "rounds in a row in which a neighbour is late before that is reported": str(dialogue.TARDY),
         "own statements kept to be said again": str(session.LOGGED),
         "waves: an entry of C or of a U": ten(roving.FURTHEST),
         "waves: an entry of C or of a U where features have norm 1, in weights of a sample": f"{plausible.ENTRY:.0f}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,8 +34,10 @@ from laconic.protocol.wire import VERSION, Envelope, Wire, identity
 
 log = logging.getLogger("laconic.protocol")
 
+ON_TIME = 1.5  # slots by which messages may be late without a step being shortened
 ENOUGH = 32  # refusals, or doubts, in a row after which a neighbour is quarantined
-LATEST = 32  # slots beyond which it does not matter how late a message is
+LATEST = 10  # slots beyond which it does not matter how late a message is; edges hardly live with later ones
+TARDY = 64  # rounds for which a neighbour is late before it is reported
 QUARANTINE = 256  # occasions that it lasts for, at first
 TOLD = 256  # occasions after which the same is told again of the same neighbour
 _JOINING = 3  # reminders that an agent on slots waits for at its start
@@ -90,6 +92,28 @@ class Dialogue(Conversation):
         end.number = identity(end.name)
         self.ends[end.name] = self.by_identity[end.number] = end
         self.by_index.append(end)
+
+    @property
+    def lateness(self) -> float:
+        """Slots by which messages come late, as far as steps have to be shortened for that; at most ``LATEST``.
+
+        A learner without duals needs no shorter steps. Where pulls are clipped, more than half the neighbours have to
+        be late. Otherwise the latest counts: one late edge among others makes duals swing without bounds.
+        """
+        if self.lockstep or isinstance(self.ledger, Waves) or not self.ledger.has_duals:
+            return 0.0
+        late = sorted(end.late for end in self.ends.values() if end.stage is LIVE)
+        if not late:
+            return 0.0
+        return min(late[(len(late) - 1) // 2] if self.ledger.clips else late[-1], float(LATEST))
+
+    def begin(self, kind: Kind, data: Any, say: bool = True) -> None:
+        """Begin a round, and report neighbours that have been late for long."""
+        super().begin(kind, data, say)
+        for end in self.ends.values() if not self.lockstep else ():
+            end.tardy = end.tardy + 1 if end.late > ON_TIME else 0
+            if end.tardy >= TARDY:
+                self.tell(end, "neighbour is late")
 
     def who_is_waited_for(self) -> list[Session]:
         """Who has to be heard before the next round may begin."""

@@ -14,14 +14,16 @@ An honest agent that is lied to thus never says more than 1000 y, and is not bla
 yardsticks may be ten times smaller; what its shares have grown to by what it heard is not held against it. A run that
 diverges by itself is not helped by any of that, and ends as it should.
 
-On slots, what is heard may be late. Agents that lean on what others thought some slots ago, and on shares that have
-grown all the while, swing ever further: so a step is made (1.5/l)^2 as long while the messages of half the neighbours
-come l > 1.5 slots late. It leads to the same place, the more slowly the later they come.
+On slots, messages may be late. Agents that lean on what others thought some slots ago, and on shares that have grown
+all the while, swing ever further: so a step is made (1.5/l)^2 as long while messages come l > 1.5 slots late, l at most
+10. It leads to the same place, the more slowly the later they come. ``Dialogue.lateness`` is l. A learner without duals
+does not swing, and l is 0. Where pulls are clipped, a late edge does little, and l is that of more than half the
+neighbours. Otherwise one late edge is enough to swing, and l is that of the latest neighbour.
 """
 
 from __future__ import annotations
 
-from laconic.protocol.dialogue import Dialogue
+from laconic.protocol.dialogue import ON_TIME, Dialogue
 from laconic.protocol.ledger import STRAIN
 from laconic.protocol.session import LIVE
 from laconic.protocol.waving import Waves
@@ -29,8 +31,6 @@ from laconic.waves.rule import Numbers
 
 #: How many times larger than the agent's own yardstick a neighbour may be without being blamed for where it drags it.
 AWAY = 10 * STRAIN
-#: Slots by which messages may be late without a step being shortened.
-ON_TIME = 1.5
 
 
 def learn_guarded(dialogue: Dialogue, label: Numbers, t: int) -> tuple[int, Numbers]:
