@@ -10,7 +10,7 @@ import pytest
 import laconic
 from laconic.deploy.running import desk, inbox, questions, scrapes
 from laconic.guard.given import LARGEST_LABEL
-from laconic.protocol import dialogue, ends, guard, handshake, ledger, session, wave_dialogue, waving, wire
+from laconic.protocol import dialogue, ends, handshake, ledger, session, wave_dialogue, waving, wire
 from laconic.protocol.actions import Terms
 from laconic.waves import plausible, roving
 from laconic.waves.node import CREDIBLE
@@ -44,7 +44,7 @@ def limits():
         "a counter": two(handshake.COUNT_LIMIT),
         "a model that is told, or the dual of an edge, in yardsticks of who is told": ten(ledger.REACH),
         "a model beyond which a step that neighbours have dragged is shortened, in yardsticks": f"{ledger.STRAIN:.0f}",
-        "a neighbour's model beyond which it is quarantined for that, in yardsticks": f"{guard.AWAY:.0f}",
+        "a neighbour's model beyond which it is quarantined for that, in yardsticks": f"{ledger.AWAY:.0f}",
         "rounds by which fewer than most neighbours can move a lockstep agent, one more for each round it lives": two(
             handshake.FURTHEST
         ),

@@ -164,14 +164,14 @@ class Dialogue(Conversation):
             if self.started:
                 if isinstance(self.ledger, Ledger) and len(known) > 1:
                     if late and others <= self.round + FURTHEST:
-                        self._begin_with(_median([*self._models(known), self.ledger.weights]))
+                        self._begin_with(_median([*self._models(known), self.ledger.weights]), known)
                         self.round = self.finished = others
                     elif self.lockstep and self.round > self.remembered + self.apart:
                         gone = [self.ledger.said(e.index) - self._then[e.name] for e in known if e.name in self._then]
                         own = self.ledger.weights
-                        self._begin_with(own + _median([*gone, np.zeros_like(own)]))
+                        self._begin_with(own + _median([*gone, np.zeros_like(own)]), known)
             elif late or self.round > 0:
-                self._begin_with(_median(self._models(known)))
+                self._begin_with(_median(self._models(known)), known)
                 if late:
                     self.round = self.finished = others
                     for end in known:  # what was believed of each alone, now that there is something to compare it with
@@ -182,10 +182,30 @@ class Dialogue(Conversation):
     def _models(self, known: list[Session]) -> list[Array]:
         return [self.ledger.said(e.index) for e in known]
 
-    def _begin_with(self, model: Array) -> None:
-        self.ledger.begin_with(model)
+    def _begin_with(self, model: Array, known: list[Session]) -> None:
+        self.ledger.begin_with(model, len(known) > 1)
         self.tell_whole = True
         self.counters["recoveries"] += 1
+
+    def follow(self) -> None:
+        """Without labels: be where the neighbours are that are left, if they have said anything."""
+        assert isinstance(self.ledger, Ledger)
+        models = [model for model in self._models([e for e in self.ends.values() if e.stage is LIVE]) if model.any()]
+        if models:
+            self.ledger.weights = _median(models)
+
+    def begin_anew(self) -> None:
+        """Forget a model that neighbours have told, and what was said of it, which others refuse to hear.
+
+        Without labels the agent loses nothing by that. Its edges open as after a restart without a memory.
+        """
+        assert isinstance(self.ledger, Ledger)
+        self.ledger.begin_anew()
+        for end in self.ends.values():
+            if end.stage is not GONE:
+                end.forget(OPENING, fresh=False)
+        self.must_save = True
+        self.settle()
 
     def remind(self) -> None:
         """Ask again wherever something is open; on slots nobody is waited for longer than for a few reminders."""
