@@ -11,7 +11,7 @@ import laconic
 from laconic._reports import LARGEST_COUNT, LARGEST_MEASUREMENT
 from laconic.deploy.running import desk, inbox, questions, scrapes
 from laconic.guard.given import LARGEST_LABEL
-from laconic.protocol import dialogue, ends, guard, handshake, ledger, session, wave_dialogue, waving, wire
+from laconic.protocol import dialogue, ends, handshake, ledger, session, wave_dialogue, waving, wire
 from laconic.protocol.actions import Terms
 from laconic.waves import plausible, roving
 from laconic.waves.node import CREDIBLE
@@ -45,16 +45,16 @@ def limits():
         "a counter": two(handshake.COUNT_LIMIT),
         "a model that is told, or the dual of an edge, in yardsticks of who is told": ten(ledger.REACH),
         "a model beyond which a step that neighbours have dragged is shortened, in yardsticks": f"{ledger.STRAIN:.0f}",
-        "a neighbour's model beyond which it is quarantined for that, in yardsticks": f"{guard.AWAY:.0f}",
+        "a neighbour's model beyond which it is quarantined for that, in yardsticks": f"{ledger.AWAY:.0f}",
         "rounds by which fewer than most neighbours can move a lockstep agent, one more for each round it lives": two(
             handshake.FURTHEST
         ),
         "the round that most of them can move it to": two(handshake.ROUND_LIMIT),
         "steps by which the generation of an edge may grow at once": two(handshake.FURTHEST),
         "edge rounds that the two ends of a live edge on slots may be apart": str(session.APART),
-        "slots by which the messages of half the neighbours may be late before an agent shortens its steps": str(
-            guard.ON_TIME
-        ),
+        "slots by which messages may be late before an agent with duals shortens its steps": str(dialogue.ON_TIME),
+        "slots beyond which steps are not shortened further": str(dialogue.LATEST),
+        "rounds in a row in which a neighbour is late before that is reported": str(dialogue.TARDY),
         "own statements kept to be said again": str(session.LOGGED),
         "waves: an entry of C or of a U": ten(roving.FURTHEST),
         "waves: an entry of C or of a U where features have norm 1, in weights of a sample": f"{plausible.ENTRY:.0f}",

@@ -12,6 +12,7 @@ _LONGEST = 200
 _SENTENCES = {
     "neighbour is silent": ("fault", "{name} hears nothing of {neighbour} and goes on without"),
     "neighbour is back": ("here", "{name} hears {neighbour} again"),
+    "neighbour is late": ("fault", "{neighbour} is late for long: {name} may have to learn more slowly"),
     "quarantined": ("quarantine", "{name} has put {neighbour} into quarantine: it says what cannot be"),
     "other settings": ("fault", "{name} does without {neighbour}, which runs with other settings"),
     "two of one name": ("fault", "{name} hears two that call themselves {neighbour}"),

@@ -114,14 +114,6 @@ class Conversation(Handshake):
             self.settle()
         self.look_after()
 
-    @property
-    def lateness(self) -> float:
-        """On slots: how late messages come, of half the neighbours or more: one among three slows nobody down."""
-        if self.lockstep:
-            return 0.0
-        late = sorted(end.late for end in self.ends.values() if end.stage is LIVE)
-        return late[len(late) // 2] if late else 0.0
-
     def has_words(self, end: Session) -> bool:
         """Whether there is something to say to this neighbour alone."""
         return False

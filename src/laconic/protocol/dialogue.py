@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,8 +34,10 @@ from laconic.protocol.wire import VERSION, Envelope, Wire, identity
 
 log = logging.getLogger("laconic.protocol")
 
+ON_TIME = 1.5  # slots by which messages may be late without a step being shortened
 ENOUGH = 32  # refusals, or doubts, in a row after which a neighbour is quarantined
-LATEST = 32  # slots beyond which it does not matter how late a message is
+LATEST = 10  # slots beyond which it does not matter how late a message is; edges hardly live with later ones
+TARDY = 64  # rounds for which a neighbour is late before it is reported
 QUARANTINE = 256  # occasions that it lasts for, at first
 TOLD = 256  # occasions after which the same is told again of the same neighbour
 SOUGHT = 3  # calls in a row, and nothing else, after which a process answers a neighbour that has refused it
@@ -97,6 +99,28 @@ class Dialogue(Conversation):
         self.ends[end.name] = self.by_identity[end.number] = end
         self.by_index.append(end)
 
+    @property
+    def lateness(self) -> float:
+        """Slots by which messages come late, as far as steps have to be shortened for that; at most ``LATEST``.
+
+        A learner without duals needs no shorter steps. Where pulls are clipped, more than half the neighbours have to
+        be late. Otherwise the latest counts: one late edge among others makes duals swing without bounds.
+        """
+        if self.lockstep or isinstance(self.ledger, Waves) or not self.ledger.has_duals:
+            return 0.0
+        late = sorted(end.late for end in self.ends.values() if end.stage is LIVE)
+        if not late:
+            return 0.0
+        return min(late[(len(late) - 1) // 2] if self.ledger.clips else late[-1], float(LATEST))
+
+    def begin(self, kind: Kind, data: Any, say: bool = True) -> None:
+        """Begin a round, and report neighbours that have been late for long."""
+        super().begin(kind, data, say)
+        for end in self.ends.values() if not self.lockstep else ():
+            end.tardy = end.tardy + 1 if end.late > ON_TIME else 0
+            if end.tardy >= TARDY:
+                self.tell(end, "neighbour is late")
+
     def who_is_waited_for(self) -> list[Session]:
         """Who has to be heard before the next round may begin."""
         if self.lockstep:
@@ -146,14 +170,14 @@ class Dialogue(Conversation):
             if self.started:
                 if isinstance(self.ledger, Ledger) and len(known) > 1:
                     if late and others <= self.round + FURTHEST:
-                        self._begin_with(_median([*self._models(known), self.ledger.weights]))
+                        self._begin_with(_median([*self._models(known), self.ledger.weights]), known)
                         self.round = self.finished = others
                     elif self.lockstep and self.round > self.remembered + self.apart:
                         gone = [self.ledger.said(e.index) - self._then[e.name] for e in known if e.name in self._then]
                         own = self.ledger.weights
-                        self._begin_with(own + _median([*gone, np.zeros_like(own)]))
+                        self._begin_with(own + _median([*gone, np.zeros_like(own)]), known)
             elif late or self.round > 0:
-                self._begin_with(_median(self._models(known)))
+                self._begin_with(_median(self._models(known)), known)
                 if late:
                     self.round = self.finished = others
                     for end in known:  # what was believed of each alone, now that there is something to compare it with
@@ -164,10 +188,30 @@ class Dialogue(Conversation):
     def _models(self, known: list[Session]) -> list[Array]:
         return [self.ledger.said(e.index) for e in known]
 
-    def _begin_with(self, model: Array) -> None:
-        self.ledger.begin_with(model)
+    def _begin_with(self, model: Array, known: list[Session]) -> None:
+        self.ledger.begin_with(model, len(known) > 1)
         self.tell_whole = True
         self.counters["recoveries"] += 1
+
+    def follow(self) -> None:
+        """Without labels: be where the neighbours are that are left, if they have said anything."""
+        assert isinstance(self.ledger, Ledger)
+        models = [model for model in self._models([e for e in self.ends.values() if e.stage is LIVE]) if model.any()]
+        if models:
+            self.ledger.weights = _median(models)
+
+    def begin_anew(self) -> None:
+        """Forget a model that neighbours have told, and what was said of it, which others refuse to hear.
+
+        Without labels the agent loses nothing by that. Its edges open as after a restart without a memory.
+        """
+        assert isinstance(self.ledger, Ledger)
+        self.ledger.begin_anew()
+        for end in self.ends.values():
+            if end.stage is not GONE:
+                end.forget(OPENING, fresh=False)
+        self.must_save = True
+        self.settle()
 
     def remind(self) -> None:
         """Ask again wherever something is open; on slots nobody is waited for longer than for a few reminders."""

@@ -178,6 +178,7 @@ class Session:
     away: bool = False  # whether the driver has said that the other is gone, and not that it is back
     quarantines: int = 0
     late: float = 0.0  # on slots: how many rounds too late its messages have come lately
+    tardy: int = 0  # and for how many rounds in a row they have been too late
     refused: int = 0  # messages of it refused in a row
     asked: int = -1  # the occasion on which it was last called or greeted
     requested: int = -1  # and that on which it was last asked to say something again

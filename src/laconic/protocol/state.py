@@ -17,7 +17,7 @@ from laconic._worded import ArgumentError
 from laconic.protocol.checkpoint import AgentState, Misplaced
 from laconic.protocol.dialogue import Dialogue
 from laconic.protocol.handshake import COUNT_LIMIT, ROUND_LIMIT
-from laconic.protocol.ledger import Ledger
+from laconic.protocol.ledger import FEW, Ledger
 from laconic.protocol.messages import Decide, Kind, Offer, Statement
 from laconic.protocol.session import LOGGED, Session, Stage
 from laconic.protocol.wave_state import check_waves, put_waves, take_waves
@@ -56,7 +56,8 @@ def take_state(dialogue: Dialogue, samples: int) -> AgentState:
         **({"memory": row.memory.copy()} if row.memory.size else {}),
         **({"spoken": row.spoken[1:].copy()} if row.heeds else {}),
     }
-    return AgentState({**about, "tell_whole": dialogue.tell_whole, "largest": row.largest}, arrays)
+    yardsticks = {"largest": row.largest, "borrowed": [ledger.borrowed, ledger.vouched]}
+    return AgentState({**about, "tell_whole": dialogue.tell_whole, **yardsticks}, arrays)
 
 
 def _describe(dialogue: Dialogue, end: Session) -> dict[str, Any]:
@@ -98,10 +99,10 @@ def put_state(dialogue: Dialogue, state: AgentState) -> int:
             memory = check_waves(ledger, about["waves"], arrays)
         else:
             checked = _check_arrays(ledger, arrays, len(kept))
-            largest, tell_whole = about["largest"], about["tell_whole"]
-            if type(largest) not in (int, float) or not 0 <= largest < np.inf:
-                raise ValueError("state has rounds or a yardstick that no agent can have.")
-            largest = float(largest)  # here, where it may be too large for that
+            tell_whole, (borrowed, vouched) = about["tell_whole"], about["borrowed"]
+            largest, borrowed = _yardstick(about["largest"]), _yardstick(borrowed)
+            if not isinstance(vouched, bool):
+                raise TypeError(f"vouched is {vouched!r}")
             if not isinstance(tell_whole, bool):
                 raise TypeError(f"tell_whole is {tell_whole!r}")
     except Exception as error:  # whatever is wrong, nothing has been changed yet
@@ -114,6 +115,7 @@ def put_state(dialogue: Dialogue, state: AgentState) -> int:
         row = ledger.row
         row.largest, row.pull = largest, checked["pull"]
         ledger.strained, ledger.harmless = True, 0.0
+        ledger.borrowed, ledger.vouched, ledger.labels = borrowed, vouched, FEW * (largest > 0)
         for part in row.parts:
             row.put(part, checked[_place(part)])
         if row.memory.size:
@@ -200,6 +202,12 @@ def _read_end(dialogue: Dialogue, name: str, values: dict[str, Any]) -> Session:
             raise TypeError(f"no decision is pending with {name!r}")
         end.pend = offer, decide
     return end
+
+
+def _yardstick(value: object) -> float:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value < np.inf:
+        raise ValueError("state has rounds or a yardstick that no agent can have.")
+    return float(value)  # where it may be too large for that
 
 
 def _count(value: object, limit: int = COUNT_LIMIT) -> int:
