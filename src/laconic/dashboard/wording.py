@@ -21,6 +21,7 @@ _SENTENCES = {
     "waves are damped": ("fault", "waves are damped at {name}: its errors grow"),
     "checkpoint failed": ("fault", "{name} cannot save itself: {why}"),
     "checkpoint refused": ("repair", "{name} has refused a damaged checkpoint, and asks its neighbours"),
+    "model rebuilt": ("repair", "{name} has lost its own model, and makes it anew of its sums"),
     "diverged": ("fault", "{name} has diverged in round {round}"),
     "sample beyond limits": ("fault", "{name} measured {what} = {value}, which cannot be: {outcome}"),
 }

@@ -18,7 +18,7 @@ from laconic import _validate
 from laconic._validate import Array
 from laconic._worded import Argument, Worded
 from laconic.engine import Diverged
-from laconic.engine.endings import BAD_INPUT, DIVERGED, DIVERGENCE
+from laconic.engine.endings import BAD_INPUT, DIVERGED, DIVERGENCE, SPOILED
 from laconic.features import RandomFeatures
 from laconic.features import read as read_features
 from laconic.guard import LARGEST_LABEL
@@ -217,7 +217,7 @@ class Agent:
         status, prediction = learn_guarded(dialogue, label, t)
         if status == BAD_INPUT:
             raise bad_sample()
-        if status == DIVERGED or not self._can_be_said():
+        if status in (DIVERGED, SPOILED) or not self._can_be_said():
             lost = f"the model of agent {self.name!r} left all bounds; raise "
             raise Diverged(t, None, Worded(lost, Argument("eta"), " or lower ", Argument("step"), "."))
         sent, outside, bits = self._speak(t) if self._speaks else self._say_nothing()

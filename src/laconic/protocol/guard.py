@@ -50,7 +50,11 @@ def learn_guarded(dialogue: Dialogue, label: Numbers, t: int) -> tuple[int, Numb
     """Steps 1 and 2 of round ``t``: how it ended, and the prediction."""
     ledger = dialogue.ledger
     if isinstance(ledger, Waves):  # what a wave brings is looked at when it comes
-        return ledger.learn(label)
+        ended = ledger.learn(label)
+        if ledger.rebuilt:
+            ledger.rebuilt = False
+            dialogue.news.append(("model rebuilt", ""))
+        return ended
     assert isinstance(label, float)  # only waves have several outputs
     return _learn_bounded(dialogue, label, t) if ledger.strained else _learn_late(dialogue, label, t)
 
