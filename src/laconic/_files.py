@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and paths that begin with a home."""
 
 from __future__ import annotations
 
@@ -21,3 +21,16 @@ def written_whole(path: Path) -> Iterator[IO[bytes]]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def expanded(path: str | os.PathLike[str]) -> Path:
+    """The path with ``~`` or ``~user`` at its beginning replaced by that home.
+
+    >>> expanded("~no-such-user/samples.csv")
+    Traceback (most recent call last):
+    ValueError: '~no-such-user/samples.csv' begins with the home of a user that is not known here.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise ValueError(f"{str(path)!r} begins with the home of a user that is not known here.") from None

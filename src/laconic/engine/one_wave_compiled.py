@@ -9,7 +9,7 @@ import numpy as np
 from laconic._validate import Array
 from laconic.engine import personal_rounds, rounds, steps, wave_rounds
 from laconic.engine.compiled import aligned, make_front, padded
-from laconic.engine.endings import BAD_INPUT, FINISHED
+from laconic.engine.endings import BAD_INPUT, FINISHED, SPOILED
 from laconic.engine.one_waving import OneWaver
 from laconic.engine.personal import Last, PersonalBlockOwn, make_arms
 from laconic.engine.wave_arithmetic import CompiledArithmetic
@@ -73,7 +73,7 @@ class CompiledWaver(OneWaver):
         self._labels[:] = self.dtype.type(label) if block.outputs == 1 else np.asarray(label, self.dtype)
         self._largest[0] = self.largest
         status = self._quiet()
-        if status == FINISHED:
+        if status in (FINISHED, SPOILED):
             self.largest = float(self._largest[0])
             block.now = 1
             self._rounds.finish_block()

@@ -19,6 +19,7 @@ from laconic.engine.wave_rounds import gain_row
 
 _TILE = 4  # doubles of a vector
 _WINDOW, _FLOOR, _WORST, _FLATTEST = 100.0, 0.01, 50.0, 0.05  # as in ``learners.experts``
+_FADED = 1e-3  # as in ``waves.forgetting``
 COST, COUNT = range(2)
 RIDGE, SCALE, N_FEATURES, CURVED = range(4)
 
@@ -86,6 +87,9 @@ def least_squares_row(
         column[0, k] = raised * spread[at // size + k, turn] - gain[0, k] * gain[0, turn]
     leak = n_features * (1.0 - forgetting) * ridge
     root = splat(math.sqrt(leak / (1.0 + leak * column[0, turn])))
+    if forgetting**n_features < _FADED:
+        share = leak / (1.0 + leak * column[0, turn])
+        add_row(models, model * size, -(share * models[model, turn]), column, 0, size)
     for k in range(0, size, _TILE):
         store(column, k, root * load(column, k))
     forget_spread(spread, at, size, raised, gain, column)
