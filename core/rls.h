@@ -44,13 +44,14 @@ typedef struct {
     const double* first;           /* weights to begin with */
     const double* shared;          /* models for anybody's data, for agents with a 1 in adopted */
     const u8* adopted;
+    double *pending, *raised;      /* what waits for the next pass: four rows an agent, of zeros, and a number, 1 */
     double* stacks;                /* of every round: the weights that made each prediction */
 } Arms;
 
 /* Rounds in which no agent sends. Row t N + i of phi, labels, predictions and squares belongs to agent i in round t. */
 typedef struct {
     i64 n_agents, n_outputs, size, stride, n_rounds, loss;
-    i64 block; /* rounds that an agent learns before the next agent does */
+    i64 block, group; /* so many rounds are learned by so many agents at a time, whose matrices stay in the cache */
     double forgetting;
     const double *phi, *labels, *targets; /* targets: labels as they are learned from */
     double *weights, *spread, *pending;

@@ -16,8 +16,8 @@ from laconic.engine.endings import DIVERGED, FINISHED
 from laconic.native.arrays import aligned
 from laconic.native.binding import INTEGER, POINTER, REAL, Structure, address, function
 
-_ROOM_ROWS = 5
-_BLOCK_ROUNDS = 32
+_BLOCK_ROUNDS = 32  # at most: each brings the matrices of a group from memory once
+_GROUP_BYTES = 2**17  # of matrices, where four or more fit: models and samples are then read in longer runs
 
 
 class _Core:
@@ -277,7 +277,7 @@ class Arms(Structure):
         ("n_features", INTEGER),
         *((name, REAL) for name in ("forgetting", "ridge", "step")),
         *((name, POINTER) for name in ("models", "pair", "pair_spread", "recent", "recent_spread", "quick")),
-        *((name, POINTER) for name in ("stack", "errors", "turns", "first", "shared", "adopted", "stacks")),
+        *((name, POINTER) for name in ("stack", "errors", "turns", "first", "shared", "adopted", "pending", "raised", "stacks")),
     ]
 
 
@@ -299,7 +299,7 @@ class Rounds(Structure):
     """``Rounds`` of ``core/rls.h``: rounds in which no agent sends."""
 
     _fields_: ClassVar[Any] = [
-        *((name, INTEGER) for name in ("n_agents", "n_outputs", "size", "stride", "n_rounds", "loss", "block")),
+        *((name, INTEGER) for name in ("n_agents", "n_outputs", "size", "stride", "n_rounds", "loss", "block", "group")),
         ("forgetting", REAL),
         *((name, POINTER) for name in ("phi", "labels", "targets", "weights", "spread", "pending", "theta")),
         *((name, POINTER) for name in ("largest", "predictions", "squares", "found", "scores")),
@@ -313,24 +313,28 @@ class Rounds(Structure):
         """Rounds over the models and matrices of all agents, with room for a block of rounds."""
         n_agents, size = left.shape
         outputs = len(weights) // n_agents
+        block = min(_BLOCK_ROUNDS, max(1, size // (2 * outputs)))  # models of a block: at most half the matrices
+        fitting = _GROUP_BYTES // (4 * size * size)
         made: Rounds = cls.of(
             n_agents=n_agents,
             n_outputs=outputs,
             size=size,
             stride=spread.shape[1],
             loss=loss,
-            block=_BLOCK_ROUNDS,
+            block=block,
+            group=fitting if fitting >= 4 else 1,
             forgetting=forgetting,
             weights=weights,
             spread=spread,
             pending=left,
             theta=theta,
-            history=np.empty(((_BLOCK_ROUNDS + 1) * len(weights), size)),
-            limits=np.empty(_BLOCK_ROUNDS + 1),
+            history=np.empty(((block + 1) * len(weights), size)),
+            limits=np.empty(block + 1),
         )
         made.put(scored=made.array("history"))
-        made._room = aligned(_ROOM_ROWS, size, np.float64)
+        made._gain = aligned(1, size, np.float64)
         if arms is not None:
+            arms.put(pending=np.zeros((4 * n_agents, size)), raised=np.ones(n_agents))
             made.put(arms=arms)
         return made
 
@@ -350,7 +354,7 @@ class Rounds(Structure):
     def advance(self, start: int, stop: int, largest: Array) -> tuple[int, int]:
         """Rounds ``start`` to ``stop``: how they ended, and the row at which they did."""
         self.put(largest=largest)
-        row = core().advance(self.address, start, stop, address(self._room))
+        row = core().advance(self.address, start, stop, address(self._gain))
         return FINISHED if row == stop * self.n_agents else DIVERGED, row
 
 
