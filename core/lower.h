@@ -97,26 +97,31 @@ INLINE wide load_wide(const double* p) { return *(const unaligned_wide*)p; }
 INLINE void store_wide(double* p, wide v) { *(unaligned_wide*)p = v; }
 INLINE wide each_wide(double x) { return x - (wide){0}; }
 INLINE wide fused_wide(wide a, wide b, wide c) { return (wide)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c); }
+INLINE wide load_part_wide(const double* p, int half) { return half ? (wide)_mm512_zextpd256_pd512(_mm256_loadu_pd(p)) : load_wide(p); }
+INLINE void store_part_wide(double* p, wide v, int half) { if (half) _mm256_storeu_pd(p, _mm512_castpd512_pd256((__m512d)v)); else store_wide(p, v); }
 INLINE wide twice(const double* p) { return (wide)_mm512_broadcast_f64x4(_mm256_loadu_pd(p)); }
 INLINE wide lower_halves(wide a, wide b) { return (wide)_mm512_shuffle_f64x2((__m512d)a, (__m512d)b, 0x44); }
 INLINE wide upper_halves(wide a, wide b) { return (wide)_mm512_shuffle_f64x2((__m512d)a, (__m512d)b, 0xEE); }
 
 INLINE void pass_eight(const Lower m, const Pass s, const int how, i64 j) {
     double* row = m.rows + j * m.stride;
-    wide u[2 * TILE], x[2 * TILE], sums[TILE] = {{0}};
+    wide u[2 * TILE], v[2 * TILE], w[2 * TILE], x[2 * TILE], sums[TILE] = {{0}};
     for (int r = 0; r < 2 * TILE; r++) {
         if (how & LOWER) u[r] = each_wide(-s.u[j + r]);
+        if (how & LOWER_TWICE) { v[r] = each_wide(-s.v[j + r]); w[r] = each_wide(-s.w[j + r]); }
         x[r] = each_wide(s.x[j + r]);
     }
     for (i64 k = 0; k < j; k += 2 * W) {
         const wide x_left = twice(s.x + k), x_right = twice(s.x + k + W);
-        wide u_k, p[2 * TILE];
+        wide u_k, v_k, w_k, p[2 * TILE];
         if (how & LOWER) u_k = load_wide(s.u + k);
+        if (how & LOWER_TWICE) { v_k = load_wide(s.v + k); w_k = load_wide(s.w + k); }
         for (int r = 0; r < TILE; r++) {
             for (int q = r; q < 2 * TILE; q += TILE) {
                 p[q] = load_wide(row + q * m.stride + k);
                 if (how & LOWER) p[q] = fused_wide(u[q], u_k, p[q]);
                 if (how & RAISE) p[q] = each_wide(s.raised) * p[q];
+                if (how & LOWER_TWICE) p[q] = fused_wide(w[q], w_k, fused_wide(v[q], v_k, p[q]));
                 if (how & ~GAIN) store_wide(row + q * m.stride + k, p[q]);
             }
             sums[r] = fused_wide(lower_halves(p[r], p[r + TILE]), x_left, sums[r]);
@@ -141,12 +146,18 @@ INLINE void pass_eight(const Lower m, const Pass s, const int how, i64 j) {
     store(s.gain + j, low);
     store(s.gain + j + TILE, high);
 }
+#else
+typedef vec wide;
+INLINE wide load_part_wide(const double* p, int half) { (void)half; return load(p); }
+INLINE void store_part_wide(double* p, wide v, int half) { (void)half; store(p, v); }
+INLINE wide each_wide(double x) { return each(x); }
+INLINE wide fused_wide(wide a, wide b, wide c) { return fused(a, b, c); }
 #endif
 
 INLINE void pass(const Lower m, const Pass s, const int how) {
     i64 j = 0;
 #if defined(__AVX512F__)
-    if (how & GAIN && !(how & LOWER_TWICE)) for (; j + 2 * TILE <= m.size; j += 2 * TILE) pass_eight(m, s, how, j);
+    if (how & GAIN) for (; j + 2 * TILE <= m.size; j += 2 * TILE) pass_eight(m, s, how, j);
 #endif
     for (; j < m.size; j += TILE) pass_four(m, s, how, j);
 }

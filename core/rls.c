@@ -52,25 +52,28 @@ EXPORT void predict_sample(const double* models, i64 n_outputs, i64 size, const 
 /* --- The sums of its data -------------------------------------------------------------------------------------- */
 
 /* A <- f A + x x' for n rows x, in their order: four rows of A, and some vectors of columns that stay in registers. */
-INLINE void add_tile(int vectors, double forgetting, const double* x, i64 n, i64 size, double* A, i64 j, i64 k) {
-    vec a[TILE][3];
-    for (int r = 0; r < TILE; r++) for (int c = 0; c < vectors; c++) a[r][c] = load(A + (j + r) * size + k + c * W);
+INLINE void add_tile(int vectors, int half, double forgetting, const double* x, i64 n, i64 size, double* A, i64 j, i64 k) {
+    enum { LANES = sizeof(wide) / sizeof(double) };
+    wide a[TILE][3];
+    for (int r = 0; r < TILE; r++) for (int c = 0; c < vectors; c++) a[r][c] = load_part_wide(A + (j + r) * size + k + c * LANES, half);
     for (i64 row = 0; row < n; row++, x += size) {
+        wide columns[3];
+        for (int c = 0; c < vectors; c++) columns[c] = load_part_wide(x + k + c * LANES, half);
         for (int r = 0; r < TILE; r++) {
-            const vec factor = each(x[j + r]);
-            for (int c = 0; c < vectors; c++) {
-                if (forgetting < 1.0) a[r][c] = each(forgetting) * a[r][c];
-                a[r][c] = fused(factor, load(x + k + c * W), a[r][c]);
-            }
+            const wide factor = each_wide(x[j + r]);
+            for (int c = 0; c < vectors; c++) a[r][c] = fused_wide(factor, columns[c], forgetting < 1.0 ? each_wide(forgetting) * a[r][c] : a[r][c]);
         }
     }
-    for (int r = 0; r < TILE; r++) for (int c = 0; c < vectors; c++) store(A + (j + r) * size + k + c * W, a[r][c]);
+    for (int r = 0; r < TILE; r++) for (int c = 0; c < vectors; c++) store_part_wide(A + (j + r) * size + k + c * LANES, a[r][c], half);
 }
 INLINE void add_products(double forgetting, const double* rows, i64 n, i64 size, double* A) {
+    const i64 lanes = sizeof(wide) / sizeof(double);
     for (i64 j = 0; j < size; j += TILE) {
+        const i64 end = j + TILE;
         i64 k = 0;
-        for (; k + 3 * W <= j + TILE; k += 3 * W) add_tile(3, forgetting, rows, n, size, A, j, k);
-        for (; k <= j; k += W) add_tile(1, forgetting, rows, n, size, A, j, k);
+        for (; k + 3 * lanes <= end; k += 3 * lanes) add_tile(3, 0, forgetting, rows, n, size, A, j, k);
+        for (; k + lanes <= end; k += lanes) add_tile(1, 0, forgetting, rows, n, size, A, j, k);
+        if (k < end) add_tile(1, 1, forgetting, rows, n, size, A, j, k);
     }
 }
 /* A, b, c, m of samples; with f < 1 all that came before shrinks by f each time. */
@@ -390,7 +393,7 @@ static void score_round(const Rounds* r, const double* models, i64 t) {
 /* A block of rounds is opened, learned by agents, measured, and closed; after the last one agents are settled. Agents
  * begin to end, and rounds from to to, may be parts of all: threads can share them, each with a row of its own as room. */
 EXPORT void open_block(const Rounds* r, i64 start, i64 stop) {
-    double top = r->limits[0] = *r->largest;
+    double top = r->limits[0] = r->largest;
     for (i64 t = start; t < stop; t++) {
         const double* labels = r->labels + t * r->n_agents * r->n_outputs;
         for (i64 k = 0; k < r->n_agents * r->n_outputs; k++) top = fabs(labels[k]) > top ? fabs(labels[k]) : top;
@@ -415,9 +418,9 @@ EXPORT i64 measure_block(const Rounds* r, i64 start, i64 from, i64 to, double* m
 }
 /* From the first row that diverges and the rounds that were measured: the row at which the block ends, stop N if it does
  * not diverge. Models that predict are then those of that round; matrices may have learned up to a block more. */
-EXPORT i64 close_block(const Rounds* r, i64 start, i64 stop, i64 bad, i64 measured) {
+EXPORT i64 close_block(Rounds* r, i64 start, i64 stop, i64 bad, i64 measured) {
     const i64 N = r->n_agents, reached = bad / N, slot = (measured < reached ? measured + 1 : reached) - start;
-    *r->largest = r->limits[slot];
+    r->largest = r->limits[slot];
     if (measured == reached && bad == stop * N) return bad;
     copy_row(kept(r->history, r, slot, 0), predicting(r), N * r->n_outputs * r->size);
     return measured < reached ? measured * N : bad;
@@ -426,7 +429,7 @@ EXPORT void settle_agents(const Rounds* r, i64 begin, i64 end) {
     for (; r->arms && begin < end; begin++) settle_arms(r, begin);
 }
 /* Rounds start to stop; returns the row at which they diverge, or stop N. */
-EXPORT i64 advance_rounds(const Rounds* r, i64 start, i64 stop, double* gain) {
+EXPORT i64 advance_rounds(Rounds* r, i64 start, i64 stop, double* gain) {
     i64 row = start * r->n_agents;
     for (i64 next; start < stop && row == start * r->n_agents; start = next) {
         next = MIN(start + r->block, stop);
