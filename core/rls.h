@@ -74,6 +74,9 @@ typedef struct {
     double *gain, *v, *w; /* v may be gain */
 } Forgetting;
 
+/* Of the ridge of an entry, left after D samples: from there on its model follows the leak. */
+#define FADED 1e-3
+
 /* gain = P phi; then the model moves by a sample, and v, w become those of the next P. It leaks in direction turn. */
 INLINE void learn_forgetting(const Forgetting* f, i64 turn, double* model, const double* phi, double error, double curvature) {
     const i64 size = f->spread.size, stride = f->spread.stride, below = turn / TILE * TILE + TILE;
@@ -83,7 +86,9 @@ INLINE void learn_forgetting(const Forgetting* f, i64 turn, double* model, const
     const double *along = f->spread.rows + turn * stride, *down = f->spread.rows + turn;
     for (i64 k = 0; k < size; k++) f->w[k] = raised * (k < below ? along[k] : down[k * stride]) - f->v[k] * f->v[turn];
     const double leak = (double)f->n_features * (1.0 - f->forgetting) * f->ridge;
-    scale_row(sqrt(leak / (1.0 + leak * f->w[turn])), f->w, f->w, size);
+    const double share = leak / (1.0 + leak * f->w[turn]);
+    if (pow(f->forgetting, (double)f->n_features) < FADED) add_row(model, -(share * model[turn]), f->w, size);
+    scale_row(sqrt(share), f->w, f->w, size);
 }
 
 #endif

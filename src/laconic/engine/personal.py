@@ -8,11 +8,11 @@ import numpy as np
 
 from laconic._validate import Array
 from laconic.engine import personal_rounds
-from laconic.engine.compiled import aligned
 from laconic.engine.personal_rounds import Arms
 from laconic.engine.wave_arithmetic import CompiledArithmetic
 from laconic.engine.wave_compiled import Block, BlockOwn, CompiledWaving, Record
 from laconic.guard.labels import LabelGuard
+from laconic.native.arrays import aligned
 from laconic.waves import Node, Rule
 from laconic.waves.arms import FIRST, PERSONAL, SHRUNK, Stack, rebuilt_arms, shrunk
 from laconic.waves.own import reminded

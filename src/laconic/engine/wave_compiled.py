@@ -11,12 +11,14 @@ from typing import Any, final
 import numpy as np
 
 from laconic._validate import Array
-from laconic.engine import endings, steps, wave_rounds, wave_sums
+from laconic.engine import endings, wave_rounds, wave_sums
 from laconic.engine.chunk import Chunk
-from laconic.engine.compiled import aligned, map_features
 from laconic.engine.wave_arithmetic import CompiledArithmetic
 from laconic.engine.waving import Waving
 from laconic.engine.wide import whole_lines
+from laconic.native.arrays import aligned
+from laconic.native.features import map_features
+from laconic.native.run import LOSSES
 from laconic.waves import Common, Node, Own, Rule, records
 from laconic.waves.own import Probe, Report, Seen, reminded
 from laconic.waves.rule import Numbers
@@ -296,7 +298,7 @@ class CompiledWaving(Waving):
         rule, arithmetic, n = self.learner.rule(), CompiledArithmetic(), self.features.n_features
         self._block, self._forgetting = Block(self.network.n_agents, n, rule.outputs), rule.forgetting
         self._every = rule.reminding
-        self._loss = steps.LOSSES[str(self.learner.loss.kernel)]
+        self._loss = LOSSES[str(self.learner.loss.kernel)]
         common = Common.first(rule, arithmetic, n)
         return [
             Node(rule, place, BlockOwn(rule, arithmetic, self._block, place.agent), common) for place in self.places
