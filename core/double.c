@@ -1,6 +1,9 @@
 /* All that works on rows, in double precision. */
 #define REAL_BITS 64
 #include "features.c"
+#include "linalg.c"
+#include "rice.c"
+#include "terms.c"
 
 /* The level of the processor by the names of the x86-64 psABI, 0 elsewhere: which variant of the library it runs. */
 EXPORT i64 core_level(void) {
