@@ -1,6 +1,7 @@
 /* All that works on rows, in double precision. */
 #define REAL_BITS 64
 #include "features.c"
+#include "rls.c"
 #include "linalg.c"
 #include "rice.c"
 #include "terms.c"

@@ -1,11 +1,11 @@
-/* What a message of a wave is made of and made from. */
+/* Messages of a wave: terms, rank-one parts of a matrix, and a vector for each output.
+ *
+ * A message up builds on U, which both ends of its link hold, whitened by K = L^-1 and reflected. A row of it is (sign,
+ * step, codes) of a term, and (-1, step, codes) of a vector. A step is a byte j for 2^((j - 128)/4). */
 #ifndef TERMS_H
 #define TERMS_H
 #include "linalg.h"
 
-/* Both ends of a link hold U and derive reflections from it. A message is terms, rank-one parts of a matrix that is
- * whitened by K and reflected, and a vector for each output; a row of it is (sign, step, codes) of a term, and
- * (-1, step, codes) of a vector. A step is a byte j for 2^((j - 128)/4). */
 typedef struct {
     const Factor* factor;
     const double* reflections; /* (n_reflections, n) */
@@ -17,15 +17,24 @@ typedef struct {
     double* room;              /* of message_room */
 } Message;
 
-/* What a message is made of: a subtree's sums, and how precisely they are told. */
+/* The sums of a subtree, and how precisely they are told. */
 typedef struct {
     const double* information; /* S (n, n), of which tiles on and below the diagonal are read */
     const double* moments;     /* (n_outputs, n) */
     i64 n_outputs;
-    double tolerance;          /* of eigenvalues */
-    double fineness;           /* nu of the step of a term, which is finer the larger it is */
+    double tolerance;          /* of eigenvalues that no term tells */
+    double fineness;           /* of steps, which are smaller the larger a term is, */
     double finest_size;        /* up to this size */
     i64 n_bits;                /* of the message, when it is encoded */
 } Sums;
+
+/* What the root's step is made from. */
+typedef struct {
+    const double* information; /* C (n, n) */
+    i64 n, n_outputs;
+    double n_samples, shift;
+    const double *change, *residual; /* (n_outputs, n) */
+    const double *damping, *sizes;   /* of each output: damping, and the size of a step of its codes */
+} RootStep;
 
 #endif

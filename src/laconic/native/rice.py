@@ -44,7 +44,7 @@ def write_body(rows: Array, n_terms: int, plain: bool, data: Array, at: int) -> 
     n_rows, length = rows.shape
     assert length > 2 and n_rows > n_terms and data.size >= at + body_bytes(rows)
     body = Body(length - 2, n_terms, n_rows - n_terms, plain, False, integers(rows, n_rows, length))
-    return _core().write(body.address, address(data), at)  # type: ignore[no-any-return]
+    return _core().write(body.address, address(data), at)
 
 
 def read_body(data: Array, plain: bool, shifted: bool, most: int, rows: Array) -> tuple[int, int]:

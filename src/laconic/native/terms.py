@@ -81,7 +81,7 @@ def make_reflections(information: Array, lower: Array, made: Array, workspace: W
     n, most = len(lower), len(made)
     assert most <= min(MOST_REFLECTIONS, n // 8)
     given = doubles(information, n, n), doubles(lower, n, n), n, most, doubles(made, most, n)
-    return _core().reflect(*given, workspace.of(n))  # type: ignore[no-any-return]
+    return _core().reflect(*given, workspace.of(n))
 
 
 def message_of(
@@ -138,14 +138,14 @@ def solve_back(lower: Array, step: int, codes: Array, solution: Array) -> None:
 
 def find_terms(message: Message, sums: Sums) -> int:
     """Terms of K (S - n U) K' beyond the tolerance, reflected, into the message's rows; returns how many."""
-    return _core().find(message.address, sums.address)  # type: ignore[no-any-return]
+    return _core().find(message.address, sums.address)
 
 
 def encode_sums(message: Message, sums: Sums, first: int, numbers: Array, data: Array) -> tuple[int, int]:
     """``find_terms`` and the vectors K r, then all as bytes: how many terms there are, and how many bits.
 
-    ``numbers`` (5, K) are four of each output, of which what travels is left, and the size of a vector's step; ``first``
-    are the 16 bits that a message begins with.
+    ``numbers`` (5, K) are four of each output, of which what travels is left, and the size of a vector's step. A
+    message begins with the 16 bits ``first``.
     """
     outputs, rows = sums.n_outputs, message.kept[3]
     assert len(rows) >= message.n_terms + outputs and data.size >= 6 + 8 * outputs + body_bytes(rows)
@@ -158,7 +158,7 @@ def solve_sums(message: Message, sums: Sums, shift: float, solution: Array) -> i
 
     W has eigenvalues of at least 1/2.
     """
-    return _core().solve(message.address, sums.address, shift, doubles(solution, sums.n_outputs, message.n))  # type: ignore[no-any-return]
+    return _core().solve(message.address, sums.address, shift, doubles(solution, sums.n_outputs, message.n))
 
 
 def take_step(step: RootStep, lower: Array, rows: Array, moved: Array, squares: Array, workspace: Workspace) -> bool:

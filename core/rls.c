@@ -1,0 +1,433 @@
+/* Recursive least squares: see rls.h. */
+#include "rls.h"
+#include "losses.h"
+
+/* --- One agent ------------------------------------------------------------------------------------------------- */
+
+INLINE Lower matrix_of(const Rls* a) { return (Lower){a->spread, a->size, a->stride}; }
+
+/* P <- (P - u u')/f and g = P phi; n = 1 + s g.phi; w <- w + s g (z - w.phi)/n, and u u' = s g g'/n is pending. */
+static void learn_sample(const Rls* a, const double* phi, const double* square) {
+    const double weight = square[0];
+    const Lower P = matrix_of(a);
+    const Pass now = {.u = a->pending, .x = phi, .raised = 1.0 / a->forgetting, .gain = a->gain};
+    if (weight == 0.0) {
+        if (a->forgetting < 1.0) { pass(P, now, LOWER | RAISE); clear_row(a->pending, a->size); }
+        return;
+    }
+    if (a->forgetting < 1.0) pass(P, now, LOWER | RAISE | GAIN);
+    else pass(P, now, LOWER | GAIN);
+    const double scale = weight / (1.0 + weight * dot(a->gain, phi, a->size));
+    for (i64 k = 0; k < a->n_outputs; k++) {
+        double* model = a->models + k * a->size;
+        add_row(model, scale * (square[2 + k] - dot(model, phi, a->size)), a->gain, a->size);
+    }
+    scale_row(sqrt(scale), a->gain, a->pending, a->size);
+}
+/* Subtract from P what is pending. */
+EXPORT void finish_matrix(const Rls* a) {
+    pass(matrix_of(a), (Pass){.u = a->pending}, LOWER);
+    clear_row(a->pending, a->size);
+}
+/* Learn samples again, from a model that a wave brought. */
+EXPORT void replay_samples(const Rls* a, const Samples* s) {
+    for (i64 row = s->first; row < s->stop; row += s->step) learn_sample(a, s->phi + row * a->size, s->squares + row * (2 + a->n_outputs));
+    finish_matrix(a);
+}
+/* P and models of a wave, of n features without padding; theta is what the models are now. Then samples since. */
+EXPORT void adopt_model(const Rls* a, const double* spread, const double* models, i64 n, double* theta, const Samples* since) {
+    clear_row(a->pending, a->size);
+    for (i64 i = 0; i < n; i++) memcpy(a->spread + i * a->stride, spread + i * n, MIN(n, i / TILE * TILE + TILE) * sizeof(double));
+    for (i64 k = 0; k < a->n_outputs; k++) {
+        memcpy(a->models + k * a->size, models + k * n, n * sizeof(double));
+        memcpy(theta + k * a->size, models + k * n, n * sizeof(double));
+    }
+    replay_samples(a, since);
+}
+/* Predictions of one agent's models, with the bits of its rounds. */
+EXPORT void predict_sample(const double* models, i64 n_outputs, i64 size, const double* phi, double* predictions) {
+    for (i64 k = 0; k < n_outputs; k++) predictions[k] = dot(models + k * size, phi, size);
+}
+
+/* --- The sums of its data -------------------------------------------------------------------------------------- */
+
+/* A <- f A + x x' for n rows x, in their order: four rows of A, and some vectors of columns that stay in registers. */
+INLINE void add_tile(int vectors, double forgetting, const double* x, i64 n, i64 size, double* A, i64 j, i64 k) {
+    vec a[TILE][3];
+    for (int r = 0; r < TILE; r++) for (int c = 0; c < vectors; c++) a[r][c] = load(A + (j + r) * size + k + c * W);
+    for (i64 row = 0; row < n; row++, x += size) {
+        for (int r = 0; r < TILE; r++) {
+            const vec factor = each(x[j + r]);
+            for (int c = 0; c < vectors; c++) {
+                if (forgetting < 1.0) a[r][c] = each(forgetting) * a[r][c];
+                a[r][c] = fused(factor, load(x + k + c * W), a[r][c]);
+            }
+        }
+    }
+    for (int r = 0; r < TILE; r++) for (int c = 0; c < vectors; c++) store(A + (j + r) * size + k + c * W, a[r][c]);
+}
+INLINE void add_products(double forgetting, const double* rows, i64 n, i64 size, double* A) {
+    for (i64 j = 0; j < size; j += TILE) {
+        i64 k = 0;
+        for (; k + 3 * W <= j + TILE; k += 3 * W) add_tile(3, forgetting, rows, n, size, A, j, k);
+        for (; k <= j; k += W) add_tile(1, forgetting, rows, n, size, A, j, k);
+    }
+}
+/* A, b, c, m of samples; with f < 1 all that came before shrinks by f each time. */
+EXPORT void add_samples(const OwnSums* s, const Samples* added) {
+    const i64 size = s->size, width = 2 + s->n_outputs;
+    for (i64 row = added->first, n = 0; row < added->stop; row += added->step) {
+        const double *square = added->squares + row * width, *phi = added->phi + row * size, weight = square[0];
+        if (s->forgetting < 1.0) {
+            for (i64 k = 0; k <= s->n_outputs; k++) s->numbers[k] *= s->forgetting;
+            scale_row(s->forgetting, s->moments, s->moments, s->n_outputs * size);
+        }
+        s->numbers[0] += square[1];
+        for (i64 k = 0; k < s->n_outputs; k++) {
+            const double target = square[2 + k];
+            s->numbers[1 + k] += weight * target * target;
+            add_row(s->moments + k * size, weight * target, phi, size);
+        }
+        scale_row(sqrt(weight), phi, s->scaled + n++ * size, size);
+        if (n < s->n_scaled && row + added->step < added->stop) continue;
+        if (s->forgetting < 1.0) add_products(s->forgetting, s->scaled, n, size, s->information);
+        else add_products(1.0, s->scaled, n, size, s->information);
+        n = 0;
+    }
+}
+/* Errors at theta along u: each x = s e u.phi is cut to three root mean squares of those so far and itself. */
+EXPORT void watch_samples(const OwnSums* s, const Samples* fresh) {
+    const i64 size = s->size, width = 2 + s->n_outputs;
+    for (i64 row = fresh->first; row < fresh->stop; row += fresh->step) {
+        const double *square = fresh->squares + row * width, *phi = fresh->phi + row * size;
+        if (!(square[0] > 0.0)) continue;
+        for (i64 k = 0; k < s->n_outputs; k++) {
+            const double *theta = s->watched + 2 * k * size, *u = theta + size;
+            double *sums = s->sums + 3 * k, x = square[0] * (square[2 + k] - dot(theta, phi, size)) * dot(u, phi, size);
+            sums[2] += 1.0;
+            const double most = 3.0 * sqrt((sums[1] + x * x) / sums[2]);
+            x = MAX(-most, MIN(most, x));
+            sums[0] += x;
+            sums[1] += x * x;
+        }
+    }
+}
+static void multiply(const OwnSums* s, const double* row, double* x, double* product) {
+    memcpy(x, row, s->n_features * sizeof(double));
+    for (i64 k = s->n_features; k < s->size; k++) x[k] = 0.0;
+    pass((Lower){s->information, s->size, s->size}, (Pass){.x = x, .gain = product}, GAIN);
+}
+/* r = b - A theta of each output; its row of seen, seen_step apart: c - 2 b.theta + theta'A theta and d'A d, d = change. */
+EXPORT void look_back(const OwnSums* s, const double* theta, const double* change, double* residual, double* seen, i64 seen_step) {
+    const i64 n = s->n_features;
+    double *x = s->scaled, *product = x + s->size;
+    for (i64 k = 0; k < s->n_outputs; k++, theta += n, change += n, residual += n, seen += seen_step) {
+        const double* moments = s->moments + k * s->size;
+        double square = s->numbers[1 + k], curvature = 0.0;
+        multiply(s, theta, x, product);
+        for (i64 j = 0; j < n; j++) {
+            residual[j] = moments[j] - product[j];
+            square -= (moments[j] + residual[j]) * theta[j];
+        }
+        multiply(s, change, x, product);
+        for (i64 j = 0; j < n; j++) curvature += product[j] * change[j];
+        seen[0] = square;
+        seen[1] = curvature;
+    }
+}
+/* A (n, n) without what is above the tiles on its diagonal, and with it. */
+EXPORT void copy_lower(const double* rows, i64 stride, i64 n, double* made) {
+    const i64 full = n / TILE * TILE;
+    for (i64 i = 0; i < n; i++) memcpy(made + i * n, rows + i * stride, (i < full ? i / TILE * TILE + TILE : i + 1) * sizeof(double));
+}
+EXPORT void copy_whole(const double* rows, i64 stride, i64 n, double* made) {
+    const i64 full = n / TILE * TILE;
+    for (i64 i = 0; i < full; i += TILE) {
+        for (i64 k = 0; k <= i; k += TILE) {
+            Tile t;
+            for (int r = 0; r < TILE; r++) t.row[r] = load(rows + (i + r) * stride + k);
+            for (int r = 0; r < TILE; r++) store(made + (i + r) * n + k, t.row[r]);
+            if (k == i) break;
+            t = transposed(t);
+            for (int r = 0; r < TILE; r++) store(made + (k + r) * n + i, t.row[r]);
+        }
+    }
+    for (i64 i = full; i < n; i++) for (i64 j = 0; j <= i; j++) made[i * n + j] = made[j * n + i] = rows[i * stride + j];
+}
+/* All that a message needs: samples are added, and from row counted on watched; A without its upper half; and of each
+ * output a row of seen: c, what look_back says, and the first two sums of watch. */
+typedef struct { const double *theta, *change; double *made, *residual, *seen; i64 counted; } Report;
+EXPORT void report_sums(const OwnSums* s, const Samples* added, const Report* to) {
+    Samples fresh = *added;
+    fresh.first = to->counted;
+    add_samples(s, added);
+    watch_samples(s, &fresh);
+    copy_lower(s->information, s->size, s->n_features, to->made);
+    look_back(s, to->theta, to->change, to->residual, to->seen + 1, 5);
+    for (i64 k = 0; k < s->n_outputs; k++) {
+        to->seen[5 * k] = s->numbers[1 + k];
+        memcpy(to->seen + 5 * k + 3, s->sums + 3 * k, 2 * sizeof(double));
+    }
+}
+
+/* --- Least squares whose covariance stays positive ------------------------------------------------------------- */
+
+/* The covariance of each of n_models (one an agent, or one for all) is U D U': U is unit upper triangular, its columns
+ * without the diagonal are rows of factors, D = spreads > 0 (Bierman). Positive factors stay positive under rounding. */
+typedef struct {
+    i64 n_models, n_features, size, n_agents, n_rounds;
+    double forgetting;
+    const double *phi, *labels;
+    double *weights, *factors, *spreads, *predictions, *gain;
+} Bierman;
+
+static void learn_factored(const Bierman* b, i64 m, const double* phi, double label) {
+    const i64 n = b->size;
+    double *model = b->weights + m * n, *spreads = b->spreads + m * b->n_features, *gain = b->gain, before = 1.0;
+    const double error = label - dot(model, phi, n);
+    clear_row(gain, n);
+    for (i64 j = 0; j < b->n_features; j++) {
+        double* column = b->factors + (m * b->n_features + j) * n;
+        const i64 length = (j + W - 1) / W * W;
+        const double share = phi[j] + dot(column, phi, length), scaled = spreads[j] * share, after = before + scaled * share;
+        spreads[j] *= before / after;
+        const vec step = each(-share / before), add = each(scaled);
+        for (i64 k = 0; k < length; k += W) {
+            const vec old = load(column + k), so_far = load(gain + k);
+            store(column + k, fused(step, so_far, old));
+            store(gain + k, fused(add, old, so_far));
+        }
+        gain[j] = scaled;
+        before = after;
+    }
+    add_row(model, error / before, gain, n);
+}
+/* All of a round is predicted before any of it is learned. Returns the first row that overflows, or all rows. */
+EXPORT i64 recursive_rounds(const Bierman* b) {
+    const i64 N = b->n_agents, own = b->n_models > 1;
+    for (i64 t = 0; t < b->n_rounds; t++) {
+        for (i64 i = 0, row = t * N; i < N; i++, row++) {
+            b->predictions[row] = dot(b->weights + own * i * b->size, b->phi + row * b->size, b->size);
+            if (!isfinite(b->predictions[row])) return row;
+        }
+        if (b->forgetting < 1.0) for (i64 k = 0; k < b->n_models * b->n_features; k++) b->spreads[k] /= b->forgetting;
+        for (i64 i = 0, row = t * N; i < N; i++, row++)
+            if (!isnan(b->labels[row])) learn_factored(b, own * i, b->phi + row * b->size, b->labels[row]);
+    }
+    return b->n_rounds * N;
+}
+
+/* --- Rounds between waves -------------------------------------------------------------------------------------- */
+
+#define FLATTEST 0.05
+#define FARTHEST 8.0
+
+/* The square s (z - m)^2 that stands for the loss at a prediction: a row of squares; s = 0 where there is no label, and
+ * where one of several outputs has none. */
+static void square_loss(i64 loss, const double* predictions, const double* labels, i64 n_outputs, double* square) {
+    int labelled = 1;
+    for (i64 k = 0; k < n_outputs; k++) labelled &= !isnan(labels[k]);
+    square[0] = square[1] = labelled;
+    for (i64 k = 0; k < n_outputs; k++) square[2 + k] = labelled ? labels[k] : 0.0;
+    if (!labelled || loss == SQUARED || n_outputs > 1) return;
+    const double label = labels[0];
+    if (loss == SQUARED_HINGE) { square[0] = label * predictions[0] < 1.0; return; }
+    const double near = MIN(FARTHEST, MAX(-FARTHEST, predictions[0])), p = 1.0 / (1.0 + REAL_EXP(near));
+    square[0] = MAX(p * (1.0 - p), FLATTEST);
+    square[2] = near + label / (1.0 + REAL_EXP(label * near)) / square[0];
+}
+
+/* The mixture of an agent's arms, as one model. */
+static void mix_arms_of(const Arms* a, i64 i, const double* wave, i64 size) {
+    const double *stack = a->stack + i * N_ARMS, *shrunk = a->pair + 2 * i * size, *personal = shrunk + size;
+    const double *recent = a->recent + i * size, *quick = a->quick + i * size;
+    for (i64 k = 0; k < size; k += W) {
+        vec mixed = each(stack[0]) * load(wave + k) + each(stack[1]) * load(shrunk + k);
+        mixed = mixed + each(stack[2]) * load(personal + k) + each(stack[3]) * load(recent + k);
+        store(a->models + i * size + k, mixed + each(stack[4]) * load(quick + k));
+    }
+}
+EXPORT void mix_arms(const Arms* a, const double* weights, i64 n_agents, i64 size) {
+    for (i64 i = 0; i < n_agents; i++) mix_arms_of(a, i, weights + i * size, size);
+}
+/* E <- 0.99 E + e e', g = E w; then w follows the exponentiated gradient: see laconic.waves.arms.Stack. */
+static void weigh_arms(const Arms* a, i64 i, const double* e) {
+    double *stack = a->stack + i * N_ARMS, *E = a->errors + i * N_ARMS * N_ARMS, slopes[N_ARMS], mean = 0.0, total = 0.0;
+    for (int k = 0; k < N_ARMS; k++) {
+        slopes[k] = 0.0;
+        for (int m = 0; m < N_ARMS; m++) {
+            E[k * N_ARMS + m] = 0.99 * E[k * N_ARMS + m] + e[k] * e[m];
+            slopes[k] += E[k * N_ARMS + m] * stack[m];
+        }
+        mean += stack[k] * slopes[k];
+    }
+    if (!(mean > 0.0)) return;
+    for (int k = 0; k < N_ARMS; k++) {
+        stack[k] *= REAL_EXP(MIN(5.0, MAX(-5.0, (mean - slopes[k]) / mean)));
+        total += stack[k];
+    }
+    for (int k = 0; k < N_ARMS; k++) stack[k] = (1.0 - 0.003) * (stack[k] / total) + 0.003 * a->first[k];
+}
+/* One agent's matrices and models within a block of rounds: those of the wave, and of arms if there are any. */
+typedef struct { Rls wave, shrunk, personal; Forgetting recent; double raised; } Agent;
+
+static Agent open_agent(const Rounds* r, i64 i, double* room) {
+    const i64 n = r->size;
+    Agent agent = {.wave = {n, r->stride, r->n_outputs, r->forgetting, r->spread + i * n * r->stride,
+                            r->weights + i * r->n_outputs * n, r->pending + i * n, room}};
+    const Arms* a = r->arms;
+    if (a) {
+        agent.shrunk = (Rls){n, n, 1, r->forgetting, a->pair_spread + 2 * i * n * n, a->pair + 2 * i * n, room + n, room};
+        agent.personal = agent.shrunk;
+        agent.personal.spread += n * n; agent.personal.models += n; agent.personal.pending += n;
+        agent.recent = (Forgetting){{a->recent_spread + i * n * n, n, n}, a->n_features, a->forgetting, a->ridge, room, room + 3 * n, room + 4 * n};
+        agent.raised = 1.0;
+        clear_row(room + n, 4 * n);
+    }
+    return agent;
+}
+INLINE Pass forgetting_pass(const Forgetting* f, double raised, const double* phi) {
+    return (Pass){.v = f->v, .w = f->w, .raised = raised, .x = phi, .gain = f->gain};
+}
+static void close_agent(const Agent* agent) {
+    finish_matrix(&agent->wave);
+    finish_matrix(&agent->shrunk);
+    finish_matrix(&agent->personal);
+    pass(agent->recent.spread, forgetting_pass(&agent->recent, agent->raised, 0), RAISE | LOWER_TWICE);
+}
+/* The stack of agent i, and each of its arms, the wave's too, after one more sample. */
+static void learn_arms(const Rounds* r, Agent* agent, i64 i, const double* phi, const double* square) {
+    const i64 n = r->size;
+    const Arms* a = r->arms;
+    double *recent = a->recent + i * n, *quick = a->quick + i * n;
+    const double* models[N_ARMS] = {agent->wave.models, agent->shrunk.models, agent->personal.models, recent, quick};
+    double errors[N_ARMS];
+    for (int k = 0; k < N_ARMS; k++) errors[k] = dot(models[k], phi, n) - square[2];
+    learn_sample(&agent->wave, phi, square);
+    learn_sample(&agent->shrunk, phi, square);
+    learn_sample(&agent->personal, phi, square);
+    if (square[0] > 0.0) {
+        weigh_arms(a, i, errors);
+        pass(agent->recent.spread, forgetting_pass(&agent->recent, agent->raised, phi), RAISE | LOWER_TWICE | GAIN);
+        learn_forgetting(&agent->recent, a->turns[i], recent, phi, errors[3], 1.0);
+        agent->raised = 1.0 / a->forgetting;
+        a->turns[i] = (a->turns[i] + 1) % a->n_features;
+        const double length = dot(phi, phi, n);
+        if (length > 0.0) add_row(quick, -(a->step * errors[4] / length), phi, n);
+    }
+    mix_arms_of(a, i, agent->wave.models, n);
+}
+
+INLINE double* kept(double* history, const Rounds* r, i64 slot, i64 i) { return history + (slot * r->n_agents + i) * r->n_outputs * r->size; }
+INLINE double* predicting(const Rounds* r) { return r->arms ? r->arms->models : r->weights; }
+
+/* Agent i learns its samples of a block of rounds; returns the row of the first prediction that diverges, or stop N. */
+static i64 learn_block_of(const Rounds* r, i64 start, i64 stop, i64 i, double* room) {
+    const i64 n = r->size, K = r->n_outputs, N = r->n_agents;
+    const double* models = predicting(r) + i * K * n;
+    Agent agent = open_agent(r, i, room);
+    i64 t = start;
+    copy_row(models, kept(r->history, r, 0, i), K * n);
+    for (; t < stop; t++) {
+        const i64 row = t * N + i;
+        const double *phi = r->phi + row * n, limit = DIVERGENCE * r->limits[t - start];
+        double *predictions = r->predictions + row * K, *square = r->squares + row * (2 + K);
+        int bounded = 1;
+        for (i64 k = 0; k < K && bounded; k++) bounded = fabs(predictions[k] = dot(models + k * n, phi, n)) <= limit;
+        if (!bounded) break;
+        if (t + 1 < stop) prefetch(phi + N * n, n);
+        square_loss(r->loss, predictions, r->targets + row * K, K, square);
+        if (r->arms) {
+            const Arms* a = r->arms;
+            if (r->scores) copy_row(a->adopted[i] ? a->shared + i * n : agent.wave.models, kept(r->scored, r, t - start, i), n);
+            memcpy(a->stacks + row * N_ARMS, a->stack + i * N_ARMS, N_ARMS * sizeof(double));
+            learn_arms(r, &agent, i, phi, square);
+        } else learn_sample(&agent.wave, phi, square);
+        copy_row(models, kept(r->history, r, t + 1 - start, i), K * n);
+    }
+    if (r->arms) close_agent(&agent);
+    return t < stop ? t * N + i : stop * N;
+}
+/* Distance of models from their mean, their energy, and their distance from theta; whether the energy is finite. */
+EXPORT i64 measure_models(const Rounds* r, const double* models, i64 t, double* mean) {
+    const i64 n = r->size, K = r->n_outputs;
+    double apart = 0.0, energy = 0.0, off = 0.0;
+    for (i64 k = 0; k < K; k++) {
+        clear_row(mean, n);
+        for (i64 row = k; row < r->n_agents * K; row += K) add_row(mean, 1.0 / (double)r->n_agents, models + row * n, n);
+        for (i64 row = k; row < r->n_agents * K; row += K) {
+            apart += distance(models + row * n, mean, n);
+            energy += dot(models + row * n, models + row * n, n);
+            off += distance(models + row * n, r->theta + row * n, n);
+        }
+    }
+    r->found[3 * t] = sqrt(apart);
+    r->found[3 * t + 1] = energy;
+    r->found[3 * t + 2] = sqrt(off);
+    return isfinite(energy);
+}
+/* Every agent's model on every agent's sample of round t: mean square and mean loss of each. */
+static void score_round(const Rounds* r, const double* models, i64 t) {
+    const i64 n = r->size, K = r->n_outputs, N = r->n_agents;
+    for (i64 i = 0; i < N; i++) {
+        double square = 0.0, total = 0.0, scored = 0.0;
+        for (i64 j = 0; j < N; j++) for (i64 k = 0; k < K; k++) {
+            const double label = r->labels[(t * N + j) * K + k];
+            if (isnan(label)) continue;
+            const double margin = dot(models + (i * K + k) * n, r->phi + (t * N + j) * n, n);
+            square += (margin - label) * (margin - label);
+            total += value_of(r->loss, margin, label);
+            scored += 1.0;
+        }
+        r->scores[t * N + i] = scored > 0.0 ? square / scored : NAN;
+        r->scores[(r->n_rounds + t) * N + i] = scored > 0.0 ? total / scored : NAN;
+    }
+}
+
+/* A block of rounds is opened, learned by agents, measured, and closed. Agents begin to end and rounds from to to may be
+ * parts of all: threads share them, each with room of its own, five rows. */
+EXPORT void open_block(const Rounds* r, i64 start, i64 stop) {
+    double top = r->limits[0] = *r->largest;
+    for (i64 t = start; t < stop; t++) {
+        const double* labels = r->labels + t * r->n_agents * r->n_outputs;
+        for (i64 k = 0; k < r->n_agents * r->n_outputs; k++) top = fabs(labels[k]) > top ? fabs(labels[k]) : top;
+        r->limits[t + 1 - start] = top;
+    }
+}
+EXPORT i64 learn_block(const Rounds* r, i64 start, i64 stop, i64 begin, i64 end, double* room) {
+    i64 bad = stop * r->n_agents;
+    for (i64 i = begin; i < end; i++) {
+        const i64 row = learn_block_of(r, start, stop, i, room);
+        bad = MIN(bad, row);
+    }
+    return bad;
+}
+/* Returns the first round after which models are not finite, or to. */
+EXPORT i64 measure_block(const Rounds* r, i64 start, i64 from, i64 to, double* mean) {
+    for (; from < to; from++) {
+        if (r->scores) score_round(r, kept(r->scored, r, from - start, 0), from);
+        if (!measure_models(r, kept(r->history, r, from + 1 - start, 0), from, mean)) break;
+    }
+    return from;
+}
+/* From the first row that diverges and the rounds that were measured: the row at which the block ends, stop N if it does
+ * not diverge. Models that predict are then those of that round; matrices may have learned up to a block more. */
+EXPORT i64 close_block(const Rounds* r, i64 start, i64 stop, i64 bad, i64 measured) {
+    const i64 N = r->n_agents, reached = bad / N, slot = (measured < reached ? measured + 1 : reached) - start;
+    *r->largest = r->limits[slot];
+    if (measured == reached && bad == stop * N) return bad;
+    copy_row(kept(r->history, r, slot, 0), predicting(r), N * r->n_outputs * r->size);
+    return measured < reached ? measured * N : bad;
+}
+/* Rounds start to stop; returns the row at which they diverge, or stop N. */
+EXPORT i64 advance_rounds(const Rounds* r, i64 start, i64 stop, double* room) {
+    for (i64 next; start < stop; start = next) {
+        next = MIN(start + r->block, stop);
+        open_block(r, start, next);
+        const i64 bad = learn_block(r, start, next, 0, r->n_agents, room);
+        const i64 measured = measure_block(r, start, start, bad / r->n_agents, room);
+        const i64 row = close_block(r, start, next, bad, measured);
+        if (row < next * r->n_agents) return row;
+    }
+    return stop * r->n_agents;
+}
