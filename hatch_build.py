@@ -27,10 +27,11 @@ CORE = ROOT / "core"
 TARGET = ROOT / "src" / "laconic" / "native"
 
 #: Translation units. Each includes the files that it is made of.
-UNITS = ("double.c", "single.c")
+UNITS = ("double.c", "single.c", "waves.c")
 #: Neither fast-math nor contraction: every compiler makes the same bits. The last two promise only that nobody asks
 #: for errno or for floating-point exceptions, without which loops with square roots are not vectorised.
-FLAGS = ("-std=gnu11", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fvisibility=hidden",
+FLAGS = ("-std=gnu11", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fwrapv",
+         "-fvisibility=hidden",
          "-fPIC", "-Wno-psabi")  # fmt: skip
 #: Names of variants, and what the compiler is told; the loader takes the last one that the processor can run.
 VARIANTS = {

@@ -6,7 +6,7 @@
 static i64 eliminate(double* upper, i64 n, i64 size, double least, int raise) {
     i64 raised = 0;
     for (i64 j = 0; j < n; j += TILE) {
-        const Factors above = {upper + j, 1, size};
+        const Coefficients above = {upper + j, 1, size};
         double* four = upper + j * size + j;
         PANELS(k, c, size - j) accumulate(SUBTRACT, c, above, upper + j + k, size, j, four + k, size);
         for (i64 own = j; own < at_most(j + TILE, n); own++) {
@@ -53,7 +53,7 @@ static void invert_rows(const double* lower, i64 n, i64 i, double* inverse, i64 
     double* four = inverse + i * size;
     for (i64 r = 0; r < TILE; r++) clear_row(four + r * size, i + TILE);
     PANELS(k, c, first) {
-        const Factors f = {lower + i * n + k, n, 1};
+        const Coefficients f = {lower + i * n + k, n, 1};
         accumulate(SUBTRACT, c, f, inverse + k * size + k, size, i - k, four + k, size);
     }
     for (i64 row = i; row < end; row++) {
@@ -88,7 +88,7 @@ EXPORT void invert_square(const double* lower, i64 n, double* square, double* ro
     for (i64 i = 0; i < n; i += TILE) invert_rows(lower, n, i, inverse, size);
     for (i64 i = 0; i < n; i += TILE) {
         const double* own = inverse + i * size;
-        const Factors f = {own + i, 1, size};
+        const Coefficients f = {own + i, 1, size};
         clear_row(four, TILE * size);
         PANELS(k, c, i + TILE) accumulate(FUSE, c, f, own + k, size, size - i, four + k, size);
         for (i64 k = 0; k <= i; k += TILE) {

@@ -5,7 +5,7 @@
  * vectors. */
 #ifndef LINALG_H
 #define LINALG_H
-#include "tiles.h"
+#include "lower.h"
 
 /* A Cholesky factor L and what follows from it, padded; entries outside the triangles are zero from the start. */
 typedef struct {
@@ -49,49 +49,38 @@ INLINE void put_tile(double* matrix, i64 n, i64 i, i64 k, Tile t) {
         for (i64 c = k; c < at_most(k + TILE, n); c++) matrix[r * n + c] = rest[(r - i) * TILE + c - k];
 }
 
-/* Factors f[m][r] of four rows r, for products m = 0, 1, ... */
-typedef struct { const double* at; i64 to_row, to_next; } Factors;
+/* Coefficients f[m][r] of four rows r, for products m = 0, 1, ... */
+typedef struct { const double* at; i64 to_row, to_next; } Coefficients;
 enum { ADD, SUBTRACT, FUSE };
+enum { WIDTH = sizeof(wide) / sizeof(double), MAX_COLUMNS = 2 * WIDTH };
 
-/* sums[r][c] += or -= f[m][r] x[m][c], m from 0 on, for four rows, and columns that stay in registers. */
-#define ACCUMULATE(name, type, load, store, each, fused) \
-    INLINE void name( \
-        int how, int vectors, Factors f, const double* x, i64 stride, i64 count, double* sums, i64 to_row) { \
-        const int width = sizeof(type) / sizeof(double); \
-        type s[TILE][2], columns[2]; \
-        for (int r = 0; r < TILE; r++) \
-            for (int c = 0; c < vectors; c++) s[r][c] = load(sums + r * to_row + c * width); \
-        for (i64 m = 0; m < count; m++) { \
-            for (int c = 0; c < vectors; c++) columns[c] = load(x + m * stride + c * width); \
-            for (int r = 0; r < TILE; r++) { \
-                const type factor = each(f.at[m * f.to_next + r * f.to_row]); \
-                for (int c = 0; c < vectors; c++) s[r][c] = how == FUSE ? fused(factor, columns[c], s[r][c]) \
-                    : how == ADD ? s[r][c] + factor * columns[c] : s[r][c] - factor * columns[c]; \
-            } \
-        } \
-        for (int r = 0; r < TILE; r++) \
-            for (int c = 0; c < vectors; c++) store(sums + r * to_row + c * width, s[r][c]); \
+/* sums[r][c] += or -= f[m][r] x[m][c], m from 0 on, for four rows and n columns that stay in registers. */
+INLINE void accumulate_columns(
+    int how, i64 n, Coefficients f, const double* x, i64 stride, i64 count, double* sums, i64 to_row) {
+    const int vectors = n > WIDTH ? 2 : 1, half = n < WIDTH;
+    wide s[TILE][2], columns[2];
+    for (int r = 0; r < TILE; r++)
+        for (int c = 0; c < vectors; c++) s[r][c] = load_part_wide(sums + r * to_row + c * WIDTH, half);
+    for (i64 m = 0; m < count; m++) {
+        for (int c = 0; c < vectors; c++) columns[c] = load_part_wide(x + m * stride + c * WIDTH, half);
+        for (int r = 0; r < TILE; r++) {
+            const wide factor = each_wide(f.at[m * f.to_next + r * f.to_row]);
+            for (int c = 0; c < vectors; c++)
+                s[r][c] = how == FUSE ? fused_wide(factor, columns[c], s[r][c])
+                    : how == ADD ? s[r][c] + factor * columns[c] : s[r][c] - factor * columns[c];
+        }
     }
-ACCUMULATE(accumulate_vectors, vec, load, store, each, fused)
-#if defined(__AVX512F__)
-ACCUMULATE(accumulate_wide, wide, load_wide, store_wide, each_wide, fused_wide)
-enum { MAX_COLUMNS = 4 * W };
-#else
-enum { MAX_COLUMNS = 2 * W };
-#endif
-
-/* Panels of columns that fit into registers: column k and c - 1 more, until the end. */
-INLINE i64 panel(i64 left) { return left >= MAX_COLUMNS ? MAX_COLUMNS : left >= 2 * W ? 2 * W : W; }
-#define PANELS(k, c, end) for (i64 k = 0, c; k < (end) && (c = panel((end) - k)); k += c)
-
-INLINE void accumulate(int how, i64 n, Factors f, const double* x, i64 stride, i64 count, double* sums, i64 to_row) {
-    if (n == W) accumulate_vectors(how, 1, f, x, stride, count, sums, to_row);
-#if defined(__AVX512F__)
-    else if (n == 2 * W) accumulate_wide(how, 1, f, x, stride, count, sums, to_row);
-    else accumulate_wide(how, 2, f, x, stride, count, sums, to_row);
-#else
-    else accumulate_vectors(how, 2, f, x, stride, count, sums, to_row);
-#endif
+    for (int r = 0; r < TILE; r++)
+        for (int c = 0; c < vectors; c++) store_part_wide(sums + r * to_row + c * WIDTH, s[r][c], half);
 }
+INLINE void accumulate(
+    int how, i64 n, Coefficients f, const double* x, i64 stride, i64 count, double* sums, i64 to_row) {
+    if (n == MAX_COLUMNS) accumulate_columns(how, MAX_COLUMNS, f, x, stride, count, sums, to_row);
+    else if (n == WIDTH) accumulate_columns(how, WIDTH, f, x, stride, count, sums, to_row);
+    else accumulate_columns(how, W, f, x, stride, count, sums, to_row);
+}
+/* Panels of columns: column k and c - 1 more, as many as fit into registers, until the end. */
+INLINE i64 panel(i64 left) { return left >= MAX_COLUMNS ? MAX_COLUMNS : left >= WIDTH ? WIDTH : W; }
+#define PANELS(k, c, end) for (i64 k = 0, c; k < (end) && (c = panel((end) - k)); k += c)
 
 #endif

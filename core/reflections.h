@@ -89,7 +89,7 @@ static i64 pivoted_columns(const double* matrix, i64 n, i64 most, double* rows, 
 static void solve_columns(const double* lower, i64 n, double* x) {
     for (i64 i = 0; i < n; i += TILE) {
         const i64 end = at_most(i + TILE, n), first = end == i + TILE ? i : 0;
-        if (first) accumulate(SUBTRACT, HEAD, (Factors){lower + i * n, n, 1}, x, HEAD, i, x + i * HEAD, HEAD);
+        if (first) accumulate(SUBTRACT, HEAD, (Coefficients){lower + i * n, n, 1}, x, HEAD, i, x + i * HEAD, HEAD);
         for (i64 r = i; r < end; r++) {
             for (i64 j = first; j < r; j++) add_row(x + r * HEAD, -lower[r * n + j], x + j * HEAD, HEAD);
             for (int c = 0; c < HEAD; c++) x[r * HEAD + c] /= lower[r * n + r];

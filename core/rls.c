@@ -52,25 +52,28 @@ EXPORT void predict_sample(const double* models, i64 n_outputs, i64 size, const 
 /* --- The sums of its data -------------------------------------------------------------------------------------- */
 
 /* A <- f A + x x' for n rows x, in their order: four rows of A, and some vectors of columns that stay in registers. */
-INLINE void add_tile(int vectors, double forgetting, const double* x, i64 n, i64 size, double* A, i64 j, i64 k) {
-    vec a[TILE][3];
-    for (int r = 0; r < TILE; r++) for (int c = 0; c < vectors; c++) a[r][c] = load(A + (j + r) * size + k + c * W);
+INLINE void add_tile(int vectors, int half, double forgetting, const double* x, i64 n, i64 size, double* A, i64 j, i64 k) {
+    enum { LANES = sizeof(wide) / sizeof(double) };
+    wide a[TILE][3];
+    for (int r = 0; r < TILE; r++) for (int c = 0; c < vectors; c++) a[r][c] = load_part_wide(A + (j + r) * size + k + c * LANES, half);
     for (i64 row = 0; row < n; row++, x += size) {
+        wide columns[3];
+        for (int c = 0; c < vectors; c++) columns[c] = load_part_wide(x + k + c * LANES, half);
         for (int r = 0; r < TILE; r++) {
-            const vec factor = each(x[j + r]);
-            for (int c = 0; c < vectors; c++) {
-                if (forgetting < 1.0) a[r][c] = each(forgetting) * a[r][c];
-                a[r][c] = fused(factor, load(x + k + c * W), a[r][c]);
-            }
+            const wide factor = each_wide(x[j + r]);
+            for (int c = 0; c < vectors; c++) a[r][c] = fused_wide(factor, columns[c], forgetting < 1.0 ? each_wide(forgetting) * a[r][c] : a[r][c]);
         }
     }
-    for (int r = 0; r < TILE; r++) for (int c = 0; c < vectors; c++) store(A + (j + r) * size + k + c * W, a[r][c]);
+    for (int r = 0; r < TILE; r++) for (int c = 0; c < vectors; c++) store_part_wide(A + (j + r) * size + k + c * LANES, a[r][c], half);
 }
 INLINE void add_products(double forgetting, const double* rows, i64 n, i64 size, double* A) {
+    const i64 lanes = sizeof(wide) / sizeof(double);
     for (i64 j = 0; j < size; j += TILE) {
+        const i64 end = j + TILE;
         i64 k = 0;
-        for (; k + 3 * W <= j + TILE; k += 3 * W) add_tile(3, forgetting, rows, n, size, A, j, k);
-        for (; k <= j; k += W) add_tile(1, forgetting, rows, n, size, A, j, k);
+        for (; k + 3 * lanes <= end; k += 3 * lanes) add_tile(3, 0, forgetting, rows, n, size, A, j, k);
+        for (; k + lanes <= end; k += lanes) add_tile(1, 0, forgetting, rows, n, size, A, j, k);
+        if (k < end) add_tile(1, 1, forgetting, rows, n, size, A, j, k);
     }
 }
 /* A, b, c, m of samples; with f < 1 all that came before shrinks by f each time. */
@@ -268,85 +271,88 @@ static void weigh_arms(const Arms* a, i64 i, const double* e) {
     }
     for (int k = 0; k < N_ARMS; k++) stack[k] = (1.0 - 0.003) * (stack[k] / total) + 0.003 * a->first[k];
 }
-/* One agent's matrices and models within a block of rounds: those of the wave, and of arms if there are any. */
-typedef struct { Rls wave, shrunk, personal; Forgetting recent; double raised; } Agent;
-
-static Agent open_agent(const Rounds* r, i64 i, double* room) {
-    const i64 n = r->size;
-    Agent agent = {.wave = {n, r->stride, r->n_outputs, r->forgetting, r->spread + i * n * r->stride,
-                            r->weights + i * r->n_outputs * n, r->pending + i * n, room}};
+INLINE Rls wave_of(const Rounds* r, i64 i, double* gain) {
+    const i64 n = r->size, K = r->n_outputs;
+    return (Rls){n, r->stride, K, r->forgetting, r->spread + i * n * r->stride, r->weights + i * K * n, r->pending + i * n, gain};
+}
+/* The shrunk arm of agent i for k = 0, the personal one for k = 1. */
+INLINE Rls arm_of(const Rounds* r, i64 i, i64 k, double* gain) {
+    const i64 n = r->size, arm = 2 * i + k;
+    return (Rls){n, n, 1, r->forgetting, r->arms->pair_spread + arm * n * n, r->arms->pair + arm * n, r->arms->pending + (4 * i + k) * n, gain};
+}
+INLINE Forgetting recent_of(const Rounds* r, i64 i, double* gain) {
     const Arms* a = r->arms;
-    if (a) {
-        agent.shrunk = (Rls){n, n, 1, r->forgetting, a->pair_spread + 2 * i * n * n, a->pair + 2 * i * n, room + n, room};
-        agent.personal = agent.shrunk;
-        agent.personal.spread += n * n; agent.personal.models += n; agent.personal.pending += n;
-        agent.recent = (Forgetting){{a->recent_spread + i * n * n, n, n}, a->n_features, a->forgetting, a->ridge, room, room + 3 * n, room + 4 * n};
-        agent.raised = 1.0;
-        clear_row(room + n, 4 * n);
-    }
-    return agent;
+    const i64 n = r->size;
+    double* pending = a->pending + (4 * i + 2) * n;
+    return (Forgetting){{a->recent_spread + i * n * n, n, n}, a->n_features, a->forgetting, a->ridge, gain, pending, pending + n};
 }
-INLINE Pass forgetting_pass(const Forgetting* f, double raised, const double* phi) {
-    return (Pass){.v = f->v, .w = f->w, .raised = raised, .x = phi, .gain = f->gain};
-}
-static void close_agent(const Agent* agent) {
-    finish_matrix(&agent->wave);
-    finish_matrix(&agent->shrunk);
-    finish_matrix(&agent->personal);
-    pass(agent->recent.spread, forgetting_pass(&agent->recent, agent->raised, 0), RAISE | LOWER_TWICE);
-}
-/* The stack of agent i, and each of its arms, the wave's too, after one more sample. */
-static void learn_arms(const Rounds* r, Agent* agent, i64 i, const double* phi, const double* square) {
+/* Agent i's stack, and each of its arms, the wave's too, after one more sample. */
+static void learn_arms(const Rounds* r, i64 i, const double* phi, const double* square, double* gain) {
     const i64 n = r->size;
     const Arms* a = r->arms;
-    double *recent = a->recent + i * n, *quick = a->quick + i * n;
-    const double* models[N_ARMS] = {agent->wave.models, agent->shrunk.models, agent->personal.models, recent, quick};
-    double errors[N_ARMS];
+    const Rls wave = wave_of(r, i, gain), shrunk = arm_of(r, i, 0, gain), personal = arm_of(r, i, 1, gain);
+    const Forgetting f = recent_of(r, i, gain);
+    double *recent = a->recent + i * n, *quick = a->quick + i * n, errors[N_ARMS];
+    const double* models[N_ARMS] = {wave.models, shrunk.models, personal.models, recent, quick};
     for (int k = 0; k < N_ARMS; k++) errors[k] = dot(models[k], phi, n) - square[2];
-    learn_sample(&agent->wave, phi, square);
-    learn_sample(&agent->shrunk, phi, square);
-    learn_sample(&agent->personal, phi, square);
+    learn_sample(&wave, phi, square);
+    learn_sample(&shrunk, phi, square);
+    learn_sample(&personal, phi, square);
     if (square[0] > 0.0) {
         weigh_arms(a, i, errors);
-        pass(agent->recent.spread, forgetting_pass(&agent->recent, agent->raised, phi), RAISE | LOWER_TWICE | GAIN);
-        learn_forgetting(&agent->recent, a->turns[i], recent, phi, errors[3], 1.0);
-        agent->raised = 1.0 / a->forgetting;
+        pass(f.spread, (Pass){.v = f.v, .w = f.w, .raised = a->raised[i], .x = phi, .gain = gain}, RAISE | LOWER_TWICE | GAIN);
+        learn_forgetting(&f, a->turns[i], recent, phi, errors[3], 1.0);
+        a->raised[i] = 1.0 / a->forgetting;
         a->turns[i] = (a->turns[i] + 1) % a->n_features;
         const double length = dot(phi, phi, n);
         if (length > 0.0) add_row(quick, -(a->step * errors[4] / length), phi, n);
     }
-    mix_arms_of(a, i, agent->wave.models, n);
+    mix_arms_of(a, i, wave.models, n);
+}
+/* Matrices of an agent's arms as they are: nothing is pending, before the first and after the last round of a call. */
+static void settle_arms(const Rounds* r, i64 i) {
+    const Rls wave = wave_of(r, i, 0), shrunk = arm_of(r, i, 0, 0), personal = arm_of(r, i, 1, 0);
+    const Forgetting f = recent_of(r, i, 0);
+    finish_matrix(&wave);
+    finish_matrix(&shrunk);
+    finish_matrix(&personal);
+    pass(f.spread, (Pass){.v = f.v, .w = f.w, .raised = r->arms->raised[i]}, RAISE | LOWER_TWICE);
+    clear_row(f.v, 2 * r->size);
+    r->arms->raised[i] = 1.0;
 }
 
 INLINE double* kept(double* history, const Rounds* r, i64 slot, i64 i) { return history + (slot * r->n_agents + i) * r->n_outputs * r->size; }
 INLINE double* predicting(const Rounds* r) { return r->arms ? r->arms->models : r->weights; }
 
-/* Agent i learns its samples of a block of rounds; returns the row of the first prediction that diverges, or stop N. */
-static i64 learn_block_of(const Rounds* r, i64 start, i64 stop, i64 i, double* room) {
+/* Agents begin to end learn rounds start to stop of a block; returns the first row that diverges, or stop N. */
+static i64 learn_group(const Rounds* r, i64 start, i64 stop, i64 begin, i64 end, double* gain) {
     const i64 n = r->size, K = r->n_outputs, N = r->n_agents;
-    const double* models = predicting(r) + i * K * n;
-    Agent agent = open_agent(r, i, room);
-    i64 t = start;
-    copy_row(models, kept(r->history, r, 0, i), K * n);
-    for (; t < stop; t++) {
-        const i64 row = t * N + i;
-        const double *phi = r->phi + row * n, limit = DIVERGENCE * r->limits[t - start];
-        double *predictions = r->predictions + row * K, *square = r->squares + row * (2 + K);
-        int bounded = 1;
-        for (i64 k = 0; k < K && bounded; k++) bounded = fabs(predictions[k] = dot(models + k * n, phi, n)) <= limit;
-        if (!bounded) break;
-        if (t + 1 < stop) prefetch(phi + N * n, n);
-        square_loss(r->loss, predictions, r->targets + row * K, K, square);
-        if (r->arms) {
-            const Arms* a = r->arms;
-            if (r->scores) copy_row(a->adopted[i] ? a->shared + i * n : agent.wave.models, kept(r->scored, r, t - start, i), n);
-            memcpy(a->stacks + row * N_ARMS, a->stack + i * N_ARMS, N_ARMS * sizeof(double));
-            learn_arms(r, &agent, i, phi, square);
-        } else learn_sample(&agent.wave, phi, square);
-        copy_row(models, kept(r->history, r, t + 1 - start, i), K * n);
+    const double* models = predicting(r);
+    copy_row(models + begin * K * n, kept(r->history, r, 0, begin), (end - begin) * K * n);
+    for (i64 t = start; t < stop; t++) {
+        const double limit = DIVERGENCE * r->limits[t - start];
+        for (i64 i = begin; i < end; i++) {
+            const i64 row = t * N + i;
+            const double* phi = r->phi + row * n;
+            double *predictions = r->predictions + row * K, *square = r->squares + row * (2 + K);
+            for (i64 k = 0; k < K; k++) {
+                predictions[k] = dot(models + (i * K + k) * n, phi, n);
+                if (!(fabs(predictions[k]) <= limit)) return row;
+            }
+            square_loss(r->loss, predictions, r->targets + row * K, K, square);
+            if (r->arms) {
+                const Arms* a = r->arms;
+                if (r->scores) copy_row(a->adopted[i] ? a->shared + i * n : r->weights + i * n, kept(r->scored, r, t - start, i), n);
+                memcpy(a->stacks + row * N_ARMS, a->stack + i * N_ARMS, N_ARMS * sizeof(double));
+                learn_arms(r, i, phi, square, gain);
+            } else {
+                const Rls wave = wave_of(r, i, gain);
+                learn_sample(&wave, phi, square);
+            }
+            copy_row(models + i * K * n, kept(r->history, r, t + 1 - start, i), K * n);
+        }
     }
-    if (r->arms) close_agent(&agent);
-    return t < stop ? t * N + i : stop * N;
+    return stop * N;
 }
 /* Distance of models from their mean, their energy, and their distance from theta; whether the energy is finite. */
 EXPORT i64 measure_models(const Rounds* r, const double* models, i64 t, double* mean) {
@@ -384,20 +390,20 @@ static void score_round(const Rounds* r, const double* models, i64 t) {
     }
 }
 
-/* A block of rounds is opened, learned by agents, measured, and closed. Agents begin to end and rounds from to to may be
- * parts of all: threads share them, each with room of its own, five rows. */
+/* A block of rounds is opened, learned by agents, measured, and closed; after the last one agents are settled. Agents
+ * begin to end, and rounds from to to, may be parts of all: threads can share them, each with a row of its own as room. */
 EXPORT void open_block(const Rounds* r, i64 start, i64 stop) {
-    double top = r->limits[0] = *r->largest;
+    double top = r->limits[0] = r->largest;
     for (i64 t = start; t < stop; t++) {
         const double* labels = r->labels + t * r->n_agents * r->n_outputs;
         for (i64 k = 0; k < r->n_agents * r->n_outputs; k++) top = fabs(labels[k]) > top ? fabs(labels[k]) : top;
         r->limits[t + 1 - start] = top;
     }
 }
-EXPORT i64 learn_block(const Rounds* r, i64 start, i64 stop, i64 begin, i64 end, double* room) {
+EXPORT i64 learn_block(const Rounds* r, i64 start, i64 stop, i64 begin, i64 end, double* gain) {
     i64 bad = stop * r->n_agents;
-    for (i64 i = begin; i < end; i++) {
-        const i64 row = learn_block_of(r, start, stop, i, room);
+    for (; begin < end; begin += r->group) {
+        const i64 row = learn_group(r, start, stop, begin, MIN(begin + r->group, end), gain);
         bad = MIN(bad, row);
     }
     return bad;
@@ -412,22 +418,25 @@ EXPORT i64 measure_block(const Rounds* r, i64 start, i64 from, i64 to, double* m
 }
 /* From the first row that diverges and the rounds that were measured: the row at which the block ends, stop N if it does
  * not diverge. Models that predict are then those of that round; matrices may have learned up to a block more. */
-EXPORT i64 close_block(const Rounds* r, i64 start, i64 stop, i64 bad, i64 measured) {
+EXPORT i64 close_block(Rounds* r, i64 start, i64 stop, i64 bad, i64 measured) {
     const i64 N = r->n_agents, reached = bad / N, slot = (measured < reached ? measured + 1 : reached) - start;
-    *r->largest = r->limits[slot];
+    r->largest = r->limits[slot];
     if (measured == reached && bad == stop * N) return bad;
     copy_row(kept(r->history, r, slot, 0), predicting(r), N * r->n_outputs * r->size);
     return measured < reached ? measured * N : bad;
 }
+EXPORT void settle_agents(const Rounds* r, i64 begin, i64 end) {
+    for (; r->arms && begin < end; begin++) settle_arms(r, begin);
+}
 /* Rounds start to stop; returns the row at which they diverge, or stop N. */
-EXPORT i64 advance_rounds(const Rounds* r, i64 start, i64 stop, double* room) {
-    for (i64 next; start < stop; start = next) {
+EXPORT i64 advance_rounds(Rounds* r, i64 start, i64 stop, double* gain) {
+    i64 row = start * r->n_agents;
+    for (i64 next; start < stop && row == start * r->n_agents; start = next) {
         next = MIN(start + r->block, stop);
         open_block(r, start, next);
-        const i64 bad = learn_block(r, start, next, 0, r->n_agents, room);
-        const i64 measured = measure_block(r, start, start, bad / r->n_agents, room);
-        const i64 row = close_block(r, start, next, bad, measured);
-        if (row < next * r->n_agents) return row;
+        const i64 bad = learn_block(r, start, next, 0, r->n_agents, gain);
+        row = close_block(r, start, next, bad, measure_block(r, start, start, bad / r->n_agents, gain));
     }
-    return stop * r->n_agents;
+    settle_agents(r, 0, r->n_agents);
+    return row;
 }

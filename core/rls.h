@@ -42,6 +42,7 @@ typedef struct {
     double *stack, *errors;        /* weights of the arms; sums of products of their errors */
     i64* turns;
     const double* first;           /* weights to begin with */
+    double *pending, *raised;      /* what waits for the next pass: four rows an agent, of zeros, and a number, 1 */
     const double* shared;          /* models for anybody's data, for agents with a 1 in adopted */
     const u8* adopted;
     double* stacks;                /* of every round: the weights that made each prediction */
@@ -50,18 +51,18 @@ typedef struct {
 /* Rounds in which no agent sends. Row t N + i of phi, labels, predictions and squares belongs to agent i in round t. */
 typedef struct {
     i64 n_agents, n_outputs, size, stride, n_rounds, loss;
-    i64 block; /* rounds that an agent learns before the next agent does */
-    double forgetting;
+    i64 block, group; /* so many rounds are learned by so many agents at a time, whose matrices stay in the cache */
+    double forgetting, largest; /* largest: label so far */
     const double *phi, *labels, *targets; /* targets: labels as they are learned from */
     double *weights, *spread, *pending;
     const double* theta;
-    double* largest; /* label so far */
     double *predictions, *squares;
     double* found;   /* of every round: distance of models from their mean, their energy, their distance from theta */
     double* scores;  /* 0, or of every round and model: mean square, then mean loss, over the samples of all */
     double* history; /* models before each round of a block, and after the last */
     double* scored;  /* models that are scored in each round: the history itself, unless there are arms */
     double* limits;  /* largest label before each round of a block, and after the last */
+    double* gain;    /* a row of room */
     const Arms* arms;
 } Rounds;
 

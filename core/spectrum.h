@@ -5,7 +5,6 @@
 #ifndef SPECTRUM_H
 #define SPECTRUM_H
 #include "linalg.h"
-#include "lower.h"
 
 #define NEGLIGIBLE 1e-60 /* of squares: a row counts as zero long before its square and that of h underflow */
 
@@ -39,7 +38,8 @@ static Tridiagonal tridiagonalise(double* matrix, i64 n, double** room) {
         if (!negligible) own[i - 1] = edge - root;
         t.beside[i - 1] = root;
         t.lengths[i] = negligible ? 0 : h;
-        pass((Lower){matrix, length, size}, (Pass){.v = v, .w = q, .x = own, .gain = product}, LOWER_CROSSED | GAIN);
+        const Pass subtracting = {.v = v, .w = q, .x = own, .gain = product};
+        pass((Lower){matrix, length, size}, subtracting, LOWER_TWICE | CROSS | GAIN);
         clear_row(v, length);
         if (negligible) continue;
         for (i64 k = i; k < length; k++) product[k] = 0;

@@ -69,7 +69,7 @@ static void spread_terms(const Message* m, double* spread, double* scaled) {
         }
         for (i64 k = m->n_reflections - 1; k >= 0; k--) reflect_four(m->reflections + k * n, n, scaled, TILE);
         PANELS(i, c, size) { /* L' is an upper triangle */
-            const Factors f = {scaled, 1, TILE};
+            const Coefficients f = {scaled, 1, TILE};
             accumulate(ADD, c, f, m->factor->lower_t + i, size, at_most(i + c, n), spread + first * size + i, size);
         }
     }
@@ -85,7 +85,7 @@ EXPORT void add_terms(const Message* m, double* made) {
             store(factors + t * TILE, each((double)m->rows[t * (n + 2)]) * load(spread + t * size + i));
         clear_row(four, TILE * size);
         PANELS(k, c, i + TILE)
-            accumulate(ADD, c, (Factors){factors, 1, TILE}, spread + k, size, m->n_terms, four + k, size);
+            accumulate(ADD, c, (Coefficients){factors, 1, TILE}, spread + k, size, m->n_terms, four + k, size);
         for (i64 k = 0; k <= i; k += TILE) {
             Tile t = load_tile(four + k, size), own = get_tile(m->base, n, i, k), over = get_tile(m->base, n, k, i);
             for (int r = 0; r < TILE; r++) t.row[r] = t.row[r] / each(m->n_samples);
@@ -139,7 +139,7 @@ static void multiply_matrices(const double* A, const double* B, i64 size, int up
         for (i64 r = 0; r < TILE; r++) clear_row(own + r * size, i + TILE);
         PANELS(k, c, i + TILE) {
             const i64 count = upper ? k + c : i + TILE;
-            accumulate(FUSE, c, (Factors){A + i * size, size, 1}, B + k, size, count, own + k, size);
+            accumulate(FUSE, c, (Coefficients){A + i * size, size, 1}, B + k, size, count, own + k, size);
         }
     }
 }

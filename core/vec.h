@@ -81,13 +81,35 @@ INLINE int all_less(vec v, vec limit) { ivec m = v < limit; whole all = m[0]; fo
 INLINE bits_t bits_of(real x) { bits_t b; memcpy(&b, &x, sizeof b); return b; }
 INLINE void prefetch(const real* p, i64 n) { for (i64 k = 0; k < n; k += 64 / (i64)sizeof(real)) __builtin_prefetch(p + k, 0, 2); }
 
-/* For each whole vector of a row of n entries: K is its first entry, S which of four running sums takes it. They meet
- * pairwise (meet), so the order of a sum is the same for every n. */
+/* The first half of a vector and zeros, or all of it; half is a constant where this is compiled. */
+typedef real half_vec __attribute__((vector_size(VECTOR_BYTES / 2)));
+typedef real unaligned_half __attribute__((vector_size(VECTOR_BYTES / 2), aligned(sizeof(real)), may_alias));
+INLINE vec load_part(const real* p, int half) {
+    if (!half) return load(p);
+    const half_vec h = *(const unaligned_half*)p;
+#if REAL_BITS == 64
+    return __builtin_shufflevector(h, (half_vec){0}, 0, 1, 2, 3);
+#else
+    return __builtin_shufflevector(h, (half_vec){0}, 0, 1, 2, 3, 4, 5, 6, 7);
+#endif
+}
+INLINE void store_part(real* p, vec v, int half) {
+    if (!half) store(p, v);
+#if REAL_BITS == 64
+    else *(unaligned_half*)p = __builtin_shufflevector(v, v, 0, 1);
+#else
+    else *(unaligned_half*)p = __builtin_shufflevector(v, v, 0, 1, 2, 3);
+#endif
+}
+
+/* For each vector of a row of n entries: K is its first entry, S which of four running sums takes it. They meet
+ * pairwise (meet), so the order of a sum is the same for every n. Where rows are many, the last vector may be HALF. */
 #define OVER(n, ...) do { i64 K = 0; \
     for (; K + 4 * W <= (n); ) { \
-        { enum { S = 0 }; __VA_ARGS__ } K += W; { enum { S = 1 }; __VA_ARGS__ } K += W; \
-        { enum { S = 2 }; __VA_ARGS__ } K += W; { enum { S = 3 }; __VA_ARGS__ } K += W; } \
-    for (; K < (n); K += W) { enum { S = 0 }; __VA_ARGS__ } } while (0)
+        { enum { S = 0, HALF = 0 }; __VA_ARGS__ } K += W; { enum { S = 1, HALF = 0 }; __VA_ARGS__ } K += W; \
+        { enum { S = 2, HALF = 0 }; __VA_ARGS__ } K += W; { enum { S = 3, HALF = 0 }; __VA_ARGS__ } K += W; } \
+    for (; K + W <= (n); K += W) { enum { S = 0, HALF = 0 }; __VA_ARGS__ } \
+    if (K < (n)) { enum { S = 0, HALF = 1 }; __VA_ARGS__ } } while (0)
 INLINE real meet(const vec s[4]) { return sum_of((s[0] + s[2]) + (s[1] + s[3])); }
 
 #endif

@@ -10,6 +10,7 @@ from laconic._validate import Array
 from laconic.engine.around import Around
 from laconic.engine.chunk import Chunk, Engine
 from laconic.features import OwnFeatures
+from laconic.native.arrays import aligned
 from laconic.trace import State
 
 
@@ -18,8 +19,6 @@ def map_own(features: OwnFeatures, X: Array, dtype: Any, padded: bool) -> Array:
     phi = features(X.astype(dtype, copy=False))
     if not padded:
         return phi
-    from laconic.engine.compiled import aligned
-
     rows = aligned(phi.shape[0] * phi.shape[1], features.n_features, dtype)
     rows[:, : features.n_features] = phi.reshape(len(rows), -1)
     return rows.reshape(*phi.shape[:2], -1)

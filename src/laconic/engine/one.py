@@ -212,8 +212,8 @@ def make_row(
     if engine == "compiled" and not supports(learner):
         raise ValueError(f"engine must be 'reference' or 'auto' for {learner!r}, which is not compiled.")
     if engine == "compiled" or (engine == "auto" and compiles(learner)):
-        compiled = _extras.need("laconic.engine.one_compiled", "a compiled agent")
-        row: OneRow = compiled.CompiledRow(learner, features, n_agents, n_neighbours, dtype)
+        from laconic.native.agent_row import NativeRow
+        row: OneRow = NativeRow(learner, features, n_agents, n_neighbours, dtype)
         return row
     from laconic.engine.one_plain import PlainRow
 

@@ -11,24 +11,26 @@ from typing import Any, final
 import numpy as np
 
 from laconic._validate import Array
-from laconic.channel import Quantizer
-from laconic.engine import coding, endings, parcels, rounds, rounds_abreast, steps, summing
-from laconic.engine.ahead import with_distant
-from laconic.engine.chunk import COLUMNS, Chunk, snapshot
-from laconic.engine.compiled import make_front, make_panel, make_rows, make_scratch, make_sums, padded
+from laconic.channel import longest_message
+from laconic.engine import endings, graphs
+from laconic.engine.chunk import Chunk, snapshot
 from laconic.engine.exchange import Exchange
+from laconic.engine.native import make_experts, record_of
 from laconic.engine.partition import Part, known_to
-from laconic.engine.planning import goes_abreast, make_plan, run_stages
 from laconic.engine.support import supports
 from laconic.engine.timetable import rates, thresholds
+from laconic.engine.workers import APPLY, COMBINE, FINISH, LEARN, MEAN, MEASURE, RESUM, TOPS, UNITS, Workers, model_scale
 from laconic.features import RandomFeatures
 from laconic.learners import Learner, Speech
+from laconic.native.binding import INTEGER, POINTER, function
+from laconic.native.features import feature_map
+from laconic.native.run import DENSE, ENTROPY, SILENT, Scratch, Stream, add_agents, make_run
 from laconic.network import Network
 from laconic.trace import State
 
 _BLOCK_ROWS = 128
 _ENDINGS = {endings.BAD_INPUT: "bad input", endings.DIVERGED: "diverged"}
-_PEAK, _STOPPED = range(2)
+_LENGTH_BYTES, _SCALE_BYTES = 2, 4  # before an entropy code, and before codes whose range varies
 
 
 def refuse(learner: Learner, collective: bool = False) -> None:
@@ -66,36 +68,34 @@ class Partitioned:
         self.dtype = np.dtype(dtype)
         self.n_agents, self._n_features = len(part.agents), features.n_features
         self._n_known = self.n_agents + len(part.elsewhere)
-        self._plan = make_plan(learner, features, network.n_agents, self.dtype.type)
-        self._frequencies = padded(features.frequencies.T, self.dtype)
-        dual = self._plan.algorithm in (steps.LINEARIZED, steps.PROXIMAL)
-        self._graph = rounds.Graph(
-            part.starts,
-            part.neighbours.astype(np.int32),
-            (np.empty(0) if dual else part.combination).astype(self.dtype),
+        run = self._run = make_run(learner, features, network.n_agents, self.dtype)
+        run.put(
+            starts=np.ascontiguousarray(part.starts, dtype=np.int64),
+            neighbours=part.neighbours.astype(np.int32),
+            combination=(np.empty(0) if run.dual else part.combination).astype(self.dtype),
         )
-        quantizer = learner.channel.quantizer if learner.channel else None
-        self._bits = quantizer.bits if isinstance(quantizer, Quantizer) else 0
-        self._sums = make_sums(self._plan, self.n_agents, 1, self.dtype)
-        self._scratch = self._make_scratch()
-        self._front = make_front(features, len(self._scratch.phases), self.dtype)
         self.exchange = Exchange(comm, part, self._longest())
         self._restore(self._first() if state is None else state)
-        self._graph = with_distant(self._graph, self._rows)
-
-    def _make_scratch(self) -> rounds.Scratch:
-        """Room for the features of some agents of one round: messages are waited for after each."""
-        n_rows, sums = min(_BLOCK_ROWS, self.n_agents), self._sums
-        units = np.zeros(sums.totals.shape, dtype=np.int32 if self.dtype.itemsize == 4 else np.int64)
-        return make_scratch(self._plan, self.features, n_rows, self.dtype, units, sums.tops, sums.totals)
+        run.put(**graphs.distant(run))
+        # Features of some agents of one round: messages are waited for after each.
+        n_rows = max(1, min(_BLOCK_ROWS, self.n_agents))
+        front = feature_map(features, self.dtype)
+        self._scratch = Scratch.make(run, front, n_rows, self.dtype)
+        self._workers = Workers(run, lambda _: self._scratch, 1)
+        precision = f"f{8 * self.dtype.itemsize}"
+        self._pack = function(f"pack_parcels_{precision}", *[POINTER] * 2, INTEGER, *[POINTER] * 4, result=None)
+        self._open = function(f"open_parcels_{precision}", *[POINTER] * 2, INTEGER, *[POINTER] * 3)
+        self._tell, self._hear, self._members = (
+            np.ascontiguousarray(array, dtype=np.int64) for array in (part.tell, part.hear, part.members)
+        )
 
     def _longest(self) -> int:
         """Bytes of the longest message."""
-        if self._plan.rounding == coding.DENSE:
+        if self._run.rounding == DENSE:
             return self._n_features * self.dtype.itemsize
-        if self._plan.rounding == coding.ENTROPY:
-            return self._scratch.written.size + parcels.LENGTH_BYTES
-        return -(-self._n_features * self._bits // 8) + parcels.SCALE_BYTES
+        if self._run.rounding == ENTROPY:
+            return longest_message(self._n_features) + _LENGTH_BYTES
+        return -(-self._n_features * self._run.bits // 8) + _SCALE_BYTES
 
     def _first(self) -> State:
         """Before the first round."""
@@ -109,25 +109,24 @@ class Partitioned:
         n, d = self.n_agents, self._n_features
         self._check(state)
         self.round, self._parts = state.round, tuple(state.learner)
-        self._panel = make_panel(self.learner, n, d, self.dtype)
-        elsewhere, clips = len(self.part.elsewhere), "sums" in state.learner
-        rows = make_rows(self._plan, n, elsewhere, self.dtype, clips=clips, keeps=True)
-        places = {"weights": rows.weights, "duals": rows.duals, "sums": rows.sums, "broadcast": rows.broadcast}
+        run, clips = self._run, "sums" in state.learner
+        add_agents(run, n, len(self.part.elsewhere), 1, self.dtype, clips=clips, half=False)
         for name, array in {**state.learner, "broadcast": state.broadcast}.items():
-            if name in places:
-                places[name][:, :d] = array[: len(places[name])]
-        if self._panel is not None:
-            self._panel.restore({name: array[:n] for name, array in state.learner.items()})
+            if name in ("weights", "duals", "sums", "broadcast"):
+                place = run.array(name)
+                place[:, :d] = array[: len(place)]
+        self._experts = make_experts(self.learner, run, n)
+        if self._experts is not None:
+            self._experts.restore({name: array[:n] for name, array in state.learner.items()})
         names = self.learner.channel.memory if self.learner.channel else ()
         memory = np.stack([state.channel[name][:n] for name in names], axis=1) if names else np.zeros((n, 0))
-        self._rows = rows._replace(memory=np.ascontiguousarray(memory, dtype=np.float64).ravel())
+        run.put(memory=np.ascontiguousarray(memory, dtype=np.float64).ravel())
         # A model cannot predict beyond its norm, so a resumed run starts from that yardstick of divergence.
-        weights, numbers = rows.weights, self._sums.numbers
+        weights = run.array("weights")
         energy = np.einsum("ij,ij->", weights, weights, dtype=np.float64)
         self.energy_before = float(self.exchange.total(np.array([energy]))[0])
         peak = self.exchange.largest(np.array([np.abs(weights).max(initial=0.0)], dtype=np.float64))[0]
-        numbers[rounds.LARGEST] = np.sqrt(self.energy_before)
-        numbers[rounds.SCALE] = summing.scale_of(float(peak), self._plan.n_agents, self.dtype.itemsize)
+        run.put(largest=np.sqrt(self.energy_before), scale=model_scale(float(peak), run.n_agents, self.dtype.itemsize))
 
     def _check(self, state: State) -> None:
         """Refuse rows that another learner, channel or feature map has left."""
@@ -144,123 +143,93 @@ class Partitioned:
     def here(self) -> State:
         """Copies of all that the next round needs of the agents here, in the order of ``part.agents``."""
         n, d = self.n_agents, self._n_features
-        if self._sums.numbers[rounds.PENDING]:  # what was said last is heard now, and not in the next round
-            nothing = np.empty((0, n), dtype=self.dtype)
-            self._call(np.empty((0, self.features.n_inputs), dtype=self.dtype), nothing)(rounds.HEAR, 0, n)
-            self._sums.numbers[rounds.PENDING] = 0.0
-        kept = {} if self._panel is None else self._panel.parts()
-        learner = {name: kept[name] if name in kept else getattr(self._rows, name)[:n, :d] for name in self._parts}
-        memory = self._rows.memory.reshape(n, -1)
-        return snapshot(self.round, learner, self._rows.broadcast[:n, :d], self.learner.channel, memory)
-
-    def _record(self, n_rounds: int) -> rounds.Columns:
-        shape = (n_rounds, self.n_agents)
-        return rounds.Columns(
-            np.empty(shape, dtype=self.dtype),
-            np.zeros(shape, dtype=np.bool_),
-            np.zeros(shape, dtype=np.int32),
-            np.empty(n_rounds),
-            np.empty(n_rounds),
-            np.empty(n_rounds),
-            np.zeros(shape if self._plan.rounding == coding.ENTROPY else (0, self.n_agents), dtype=np.int64),
-        )
-
-    def _call(self, samples: Array, labels: Array, record: rounds.Columns | None = None) -> Any:
-        """The kernel with all its arguments but the stages, the round, and how many rows."""
-        found = self._record(len(labels)) if record is None else record
-        step = rates(self.learner, self.round, len(labels), self.dtype)
-        limits = thresholds(self.learner, self.round, len(labels))
-        panel = None if self._panel is None else self._panel.arrays
-        about = self._plan, self._graph, self._front, self._rows
-        stream = samples, False, labels, self._frequencies, step, limits
-        abreast, kept = goes_abreast(self._plan), (self._scratch, self._sums, found)
-        nobody = np.empty((len(labels), 0))
-
-        def call(stages: int, t: int, n_rows: int) -> tuple[int, int]:
-            where = stages, 0, n_rows, t, t + 1
-            return run_stages(abreast, where, about, panel, kept, (nobody, nobody), stream)
-
-        return call
+        run = self._run
+        if run.pending:  # what was sent last is combined now, and not in the next round
+            stream = Stream.make(run, np.empty((0, n), dtype=self.dtype), rates=np.zeros(1, self.dtype))
+            self._workers.once(stream, COMBINE, 0)
+            run.pending = 0.0
+        kept = {} if self._experts is None else self._experts.parts()
+        learner = {name: kept[name] if name in kept else run.array(name)[:n, :d] for name in self._parts}
+        memory = run.array("memory").reshape(n, -1)
+        return snapshot(self.round, learner, run.array("broadcast")[:n, :d], self.learner.channel, memory)
 
     def advance(self, X: Array, y: Array) -> Chunk:
         """Run the rounds of ``X`` (T, agents here, d) with labels ``y``; norms in the record are those of everybody."""
-        samples = np.require(X.reshape(-1, X.shape[2]), self.dtype, ["C", "A", "W", "E"])
-        labels = np.require(y, self.dtype, ["C", "A", "W", "E"])
+        run, samples = self._run, np.require(X.reshape(-1, X.shape[2]), self.dtype, ["C", "A"])
+        labels = np.require(y, self.dtype, ["C", "A"])
         seen = np.abs(labels).max(axis=1, initial=0.0, where=~np.isnan(labels)).astype(np.float64)
         # No round may begin that cannot end, in whichever process, or the others would have learned of it.
         right = np.isfinite(samples).all(axis=1).reshape(labels.shape)
         whole = int(np.append(right.all(axis=1), False).argmin())
-        told = np.maximum.accumulate(np.append(self._sums.numbers[rounds.LARGEST], seen))
+        told = np.maximum.accumulate(np.append(run.largest, seen))
         *seen, last = self.exchange.largest(np.append(told, -float(whole)))
-        record = self._record(len(y))
-        call = self._call(samples, labels, record)
+        stream = Stream.make(
+            run, labels, samples=samples, rates=rates(self.learner, self.round, len(labels), self.dtype)
+        )
+        limits = thresholds(self.learner, self.round, len(labels))
+        if limits.size:
+            stream.put(thresholds=limits)
         ending, agent, finished = None, 0, int(-last)
         for t in range(finished):
-            self._sums.numbers[rounds.LARGEST] = seen[t]
-            ending, agent = self._round(call, t)
+            run.largest = seen[t]
+            ending, agent = self._round(stream, t)
             if ending:
                 finished = t
                 break
-            self._sums.numbers[rounds.LARGEST] = seen[t + 1]
+            run.largest = seen[t + 1]
         else:
             if finished < len(y):
                 bad = not right[finished].all()
                 status = endings.BAD_INPUT if bad else endings.FINISHED
                 ending, agent = self._blame(status, int(right[finished].argmin()))
         self.round += finished
-        columns = {name: column[:finished] for name, column in zip(COLUMNS, record[:-1], strict=False)}
-        if self._plan.rounding == coding.ENTROPY:
-            columns["message_sizes"] = record.bits[:finished]
-        return Chunk(columns, finished, ending, agent)
+        return Chunk(record_of(run, stream, finished), finished, ending, agent)
 
-    def _round(self, call: Any, t: int) -> tuple[str | None, int]:
+    def _round(self, stream: Stream, t: int) -> tuple[str | None, int]:
         """One round: why it ended early if it did, and at which agent of the network."""
-        n, sums = self.n_agents, self._sums
-        status, row = call(rounds.LEARN, t, n)
+        n, run = self.n_agents, self._run
+        tops, totals = run.array("tops"), run.array("totals")
+
+        def call(stages: int, end: int) -> tuple[int, int]:
+            return self._workers.once(stream, stages, t, end)
+
+        status, row = call(LEARN, n)
         if status != endings.FINISHED:  # and yet the others wait for a parcel
-            self._rows.spoken[:n] = coding.SILENT
-            sums.tops[:], sums.totals[:] = 0, 0
+            run.array("spoken")[:n] = SILENT
+            tops[:], totals[:] = 0, 0
         if self.learner.channel is not None:
             self._swap()
-        last = self._panel is not None or self._plan.algorithm == steps.ADAPT_THEN_COMBINE
+        last = run.combines_last
         if last and status == endings.FINISHED:
-            call(rounds.APPLY, t, self._n_known)
-            call(rounds.HEAR, t, n)
-        tops = np.array([sums.tops.max(), float(status != endings.FINISHED)], dtype=np.float64)
-        peak, stopped = self.exchange.largest(tops)
+            call(APPLY, self._n_known)
+            call(COMBINE, n)
+        peak, stopped = self.exchange.largest(
+            np.array([tops.max(), float(status != endings.FINISHED)], dtype=np.float64)
+        )
         if stopped:
             return self._blame(status, row % max(1, n))
-        local = sums.totals.copy()
-        sums.tops[:] = 0
-        sums.tops[0, 0], sums.totals[:] = peak, self.exchange.total(local)
-        if call(rounds.MEAN, t, n)[0] == endings.AGAIN:
-            call(rounds.RESUM, t, n)
-            sums.totals[:] = self.exchange.total(sums.totals)
-            call(rounds.MEAN, t, n)
-        call((0 if last else rounds.APPLY) | rounds.MEASURE | rounds.TOPS, t, self._n_known)
-        tops = sums.numbers[[rounds.ERROR_TOP, rounds.DISTANCE_TOP]]
-        sums.numbers[[rounds.ERROR_TOP, rounds.DISTANCE_TOP]] = self.exchange.largest(tops)
-        call(rounds.UNITS, t, n)
-        sums.whole[:] = self.exchange.total(sums.whole)
-        status, _ = call(rounds.FINISH, t, n)
+        tops[:] = 0
+        tops[0, 0], totals[:] = peak, self.exchange.total(totals.copy())
+        if call(MEAN, n)[0] == endings.AGAIN:
+            call(RESUM, n)
+            totals[:] = self.exchange.total(totals)
+            call(MEAN, n)
+        call((0 if last else APPLY) | MEASURE | TOPS, self._n_known)
+        run.error_top, run.distance_top = self.exchange.largest(np.array([run.error_top, run.distance_top]))
+        call(UNITS, n)
+        run.error_units, run.distance_units = self.exchange.total(np.array([run.error_units, run.distance_units]))
+        status, _ = call(FINISH, n)
         return ("diverged", 0) if status != endings.FINISHED else (None, 0)
 
     def _swap(self) -> None:
         """Send the parcels of this round, and open those that come."""
-        rows, part, exchange, scratch = self._rows, self.part, self.exchange, self._scratch
-        size, scale_bytes = rows.weights.shape[1], rows.scales.view(np.uint8)
-        about = (self._plan, self._bits, size)
-        models, replicas = rows.weights.view(np.uint8), rows.broadcast.view(np.uint8)
-        if goes_abreast(self._plan) and self._plan.rounding != coding.DENSE:
-            rounds_abreast.code_abreast(part.members, self._plan, rows, scratch, self._sums.errors)
-        parcels.pack_parcels(
-            *about, models, scale_bytes, rows, part.tell, part.members, scratch.chosen, scratch.written,
-            exchange.outgoing, exchange.counts,
-        )  # fmt: skip
+        exchange, run, scratch = self.exchange, self._run.address, self._scratch.address
+        tell, hear, members = self._tell, self._hear, self._members
+        outgoing, counts = exchange.outgoing.ctypes.data, exchange.counts.ctypes.data
+        self._pack(run, scratch, len(tell) - 1, tell.ctypes.data, members.ctypes.data, outgoing, counts)
         coming = exchange.swap()
-        if not parcels.open_parcels(
-            *about, replicas, scale_bytes, rows, part.hear, self.n_agents, scratch.chosen, exchange.incoming, coming
-        ):
+        incoming = exchange.incoming.ctypes.data
+        if not self._open(run, scratch, len(hear) - 1, hear.ctypes.data, incoming, coming.ctypes.data):
             raise RuntimeError("what another process sent does not add up.")
 
     def _blame(self, status: int, agent: int) -> tuple[str, int]:

@@ -237,7 +237,8 @@ def _make_engine(
     from laconic.engine.reference import Reference
 
     if engine == "compiled" or (engine == "auto" and compiles(learner)):
-        Compiled = _extras.need("laconic.engine.compiled", "the compiled engine").Compiled
+        from laconic.engine.native import Compiled
+
         return Compiled(learner, features, network, dtype, state, collective, threads)
     return Reference(learner, features, network, dtype, state, collective)
 

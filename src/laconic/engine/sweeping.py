@@ -306,6 +306,6 @@ def _map_chunk(runs: list[_Run], features: RandomFeatures, X: Array, dtype: str)
         return map_own(features, X, dtype, any(run.engine.name != "reference" for run in runs))
     if all(run.engine.name == "reference" for run in runs):
         return features(X.astype(dtype, copy=False))
-    from laconic.engine.compiled import map_features
+    from laconic.native.features import map_features
 
     return map_features(features, X.reshape(-1, X.shape[2]), np.dtype(dtype)).reshape(*X.shape[:2], -1)

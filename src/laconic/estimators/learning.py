@@ -12,12 +12,12 @@ import numpy as np
 
 from laconic._validate import Array
 from laconic.engine import Diverged
-from laconic.engine.compiled import map_features
 from laconic.engine.log import Log
 from laconic.engine.mapping import map_own
 from laconic.engine.outcome import advice, bad_input, make_trace
 from laconic.engine.run import make_engine
 from laconic.features import OwnFeatures, RandomFeatures
+from laconic.native.features import map_features
 from laconic.learners import Learner, Speech
 from laconic.network import Network
 from laconic.trace import State

@@ -12,9 +12,12 @@ VECTOR_BYTES = 32  # as in core/vec.h
 _CACHE_LINE = 64
 
 
-def aligned(n_rows: int, length: int, dtype: Any) -> Array:
-    """Rows of zeros, padded to whole vectors, that start on a cache line: no vector straddles two of them."""
-    width = VECTOR_BYTES // np.dtype(dtype).itemsize
+def aligned(n_rows: int, length: int, dtype: Any, *, half: bool = False, padded: bool = True) -> Array:
+    """Rows of zeros, padded to whole vectors, that start on a cache line: no vector straddles two of them.
+
+    Or to ``half`` vectors, of which some straddle; or not ``padded`` at all.
+    """
+    width = VECTOR_BYTES // np.dtype(dtype).itemsize // (2 if half else 1) if padded else 1
     shape = (n_rows, -(-length // width) * width)
     n_bytes = n_rows * shape[1] * np.dtype(dtype).itemsize
     memory = np.zeros(n_bytes + _CACHE_LINE + VECTOR_BYTES, dtype=np.uint8)

@@ -1,13 +1,14 @@
 """The core's library, and structures that hold pointers into arrays.
 
-A structure of ``core/*.h`` is declared once here as well, field by field. Arrays are checked where they enter a
-structure: the kernels trust what they are given.
+A structure of ``core/*.h`` is declared once here as well, field by field; ``check_layouts`` compares their sizes. Arrays
+are checked where they enter a structure: the kernels trust what they are given.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import sys
 from pathlib import Path
 from typing import Any, ClassVar
@@ -23,7 +24,12 @@ INTEGER, REAL, POINTER = ctypes.c_int64, ctypes.c_double, ctypes.c_void_p
 
 @functools.cache
 def library() -> ctypes.CDLL | None:
-    """The fastest variant that this processor runs; None where the core was not built."""
+    """The fastest variant that this processor runs; None where the core was not built.
+
+    ``LACONIC_CORE`` names another one: one to be debugged, or made by another compiler.
+    """
+    if os.environ.get("LACONIC_CORE"):
+        return ctypes.CDLL(os.environ["LACONIC_CORE"])
     folder = Path(__file__).parent
     built = {name: folder / f"core-{name}{_SUFFIX}" for name in _VARIANTS}
     built = {name: path for name, path in built.items() if path.exists()}
@@ -35,17 +41,18 @@ def library() -> ctypes.CDLL | None:
     return ctypes.CDLL(str(built[max(best, key=_VARIANTS.index)]))
 
 
+@functools.cache
 def function(name: str, *arguments: Any, result: Any = INTEGER) -> Any:
     """The function of that name, with the types of its arguments."""
     core = library()
     assert core is not None
-    found = core[name]  # by item: each caller gets an object of its own, with types of its own
+    found = core[name]
     found.argtypes, found.restype = arguments, result
     return found
 
 
 _DOUBLE, _INTEGER = np.dtype(np.float64), np.dtype(np.int64)
-_nothing_of: Any = (ctypes.c_char * 0).from_buffer  # four times as fast as ``array.ctypes``
+_nothing_of: Any = (ctypes.c_char * 0).from_buffer  # four times as fast as an array's own description of itself
 
 
 def address(array: np.ndarray) -> int:
@@ -54,7 +61,7 @@ def address(array: np.ndarray) -> int:
         return ctypes.addressof(_nothing_of(array))
     except TypeError:  # it is read-only
         assert array.flags.c_contiguous
-    return array.__array_interface__["data"][0]
+    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
 
 
 def doubles(array: np.ndarray, *shape: int) -> int:
@@ -105,6 +112,16 @@ class Structure(ctypes.Structure):
             else:
                 setattr(self, name, value)
 
+    def __reduce__(self) -> Any:
+        # Addresses do not travel: a copy has arrays of its own, and points into them.
+        numbers = {name: getattr(self, name) for name, kind in self._fields_ if kind is not POINTER}
+        return type(self).of, (), {**self.__dict__, "_numbers": numbers}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        kept, numbers = state.pop("_kept"), state.pop("_numbers")
+        self.__dict__.update(state)
+        self.put(**numbers, **kept)
+
     @property
     def address(self) -> int:
         """Where the structure lies."""
@@ -112,4 +129,8 @@ class Structure(ctypes.Structure):
 
     def array(self, name: str) -> np.ndarray:
         """The array that a field points into."""
+        return self._kept[name]  # type: ignore[no-any-return]
+
+    def structure(self, name: str) -> Any:
+        """The structure that a field points to."""
         return self._kept[name]

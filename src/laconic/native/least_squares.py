@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from ctypes import byref
 from typing import Any, ClassVar
 
 from laconic._validate import Array
@@ -55,4 +56,4 @@ def recursive_rounds(
         predictions=predictions,
         gain=gain,
     )
-    return int(_recursive_rounds()(rounds.address))
+    return int(_recursive_rounds()(byref(rounds)))

@@ -96,9 +96,9 @@ def recursive_least_squares(
 def _run(
     features: RandomFeatures, X: Array, labels: Array, centralised: bool, regularization: float, forgetting: float
 ) -> Array:
-    # Compiled code is imported when it is used, not with the package.
-    from laconic.engine import least_squares
-    from laconic.engine.compiled import aligned, map_features
+    from laconic.native import least_squares
+    from laconic.native.arrays import aligned
+    from laconic.native.features import map_features
 
     n_rounds, n_agents = labels.shape
     n_models = 1 if centralised else n_agents

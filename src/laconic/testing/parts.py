@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,6 +9,7 @@ import numpy as np
 from laconic._validate import Array
 from laconic.channel import can_code, decode_row, encode_row, remembers
 from laconic.losses import Loss
+from laconic.native.binding import INTEGER, POINTER, function
 
 _ROWS, _FEATURES, _ROUNDS = 5, 16, 200
 _NEAR = (1e-4, 1e-2, 1.0)
@@ -65,33 +64,18 @@ def _is_subgradient(loss: Loss, margin: Array, label: Array, slope: Array) -> bo
 
 
 def _check_kernel(loss: Loss, margin: Array, label: Array, a: Array, c: Array) -> None:
-    from laconic.engine import steps
+    from laconic.native.run import LOSSES
 
-    code = steps.LOSSES.get(str(loss.kernel))
-    require(code is not None, f"the kernel {loss.kernel!r} of {loss.name} must be in engine.steps.LOSSES")
+    code = LOSSES.get(str(loss.kernel))
+    require(code is not None, f"the kernel {loss.kernel!r} of {loss.name} must be in native.run.LOSSES")
+    given = [np.ascontiguousarray(array, dtype=np.float64) for array in (margin, label, a, c)]
+    found = np.empty((3, len(margin)))
+    probe = function("probe_loss_f64", INTEGER, INTEGER, *[POINTER] * 5, result=None)
+    probe(code, len(margin), *(array.ctypes.data for array in [*given, found]))
     own = {"value": loss.value(margin, label), "slope": loss.slope(margin, label), "prox": loss.prox(a, c, label)}
-    for (what, mine), compiled in zip(own.items(), _compiled_losses()(code, margin, label, a, c), strict=True):
+    for (what, mine), compiled in zip(own.items(), found, strict=True):
         same = np.allclose(mine, compiled, rtol=1e-12, atol=1e-12)
         require(same, f"the kernel of {loss.name} must compute its {what}")
-
-
-@cache
-def _compiled_losses() -> Callable[..., Array]:
-    """The ladder of losses for Python to call, over arrays."""
-    from numba import njit
-
-    from laconic.engine.steps import proximal_slope, slope_of, value_of
-
-    @njit(error_model="numpy")  # type: ignore[untyped-decorator]
-    def climb(code: int, margin: Array, label: Array, a: Array, c: Array) -> Array:
-        found = np.empty((3, len(margin)))
-        for k in range(len(margin)):
-            found[0, k] = value_of(code, margin[k], label[k])
-            found[1, k] = slope_of(code, margin[k], label[k])
-            found[2, k] = proximal_slope(code, a[k], c[k], label[k])
-        return found
-
-    return climb
 
 
 def check_censor(censor: Any) -> None:
