@@ -33,7 +33,7 @@ enum { N_ARMS = 5 };
 
 /* The arms of all agents, as in laconic.waves.arms: their models and matrices, and how they are mixed. */
 typedef struct {
-    i64 n_features;
+    i64 n_features, fades;
     double forgetting, ridge, step;
     double* models;                /* the mixtures, which predict */
     double *pair, *pair_spread;    /* two an agent: the shrunk and the personal arm */
@@ -51,7 +51,10 @@ typedef struct {
 /* Rounds in which no agent sends. Row t N + i of phi, labels, predictions and squares belongs to agent i in round t. */
 typedef struct {
     i64 n_agents, n_outputs, size, stride, n_rounds, loss;
-    i64 block, group; /* so many rounds are learned by so many agents at a time, whose matrices stay in the cache */
+    i64 block, group;  /* so many rounds are learned by so many agents at a time, whose matrices stay in the cache */
+    i64 opened, until; /* the block of rounds that is being learned */
+    i64 spoiled;       /* whether it ended after a round that left models which are not finite */
+    i64* learned;      /* rounds that each agent has learned: others may be ahead of one that diverges */
     double forgetting, largest; /* largest: label so far */
     const double *phi, *labels, *targets; /* targets: labels as they are learned from */
     double *weights, *spread, *pending;
@@ -72,6 +75,7 @@ typedef struct {
     i64 n_features;
     double forgetting, ridge;
     double *gain, *v, *w; /* v may be gain */
+    i64 fades;            /* whether f^D < 1/1000: a ridge fades before its next turn, so the model follows the leak */
 } Forgetting;
 
 /* gain = P phi; then the model moves by a sample, and v, w become those of the next P. It leaks in direction turn. */
@@ -82,8 +86,9 @@ INLINE void learn_forgetting(const Forgetting* f, i64 turn, double* model, const
     scale_row(sqrt(curvature / (scale * f->forgetting)), f->gain, f->v, size);
     const double *along = f->spread.rows + turn * stride, *down = f->spread.rows + turn;
     for (i64 k = 0; k < size; k++) f->w[k] = raised * (k < below ? along[k] : down[k * stride]) - f->v[k] * f->v[turn];
-    const double leak = (double)f->n_features * (1.0 - f->forgetting) * f->ridge;
-    scale_row(sqrt(leak / (1.0 + leak * f->w[turn])), f->w, f->w, size);
+    const double leak = (double)f->n_features * (1.0 - f->forgetting) * f->ridge, share = leak / (1.0 + leak * f->w[turn]);
+    if (f->fades) add_row(model, -(share * model[turn]), f->w, size);
+    scale_row(sqrt(share), f->w, f->w, size);
 }
 
 #endif
