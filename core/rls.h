@@ -51,7 +51,10 @@ typedef struct {
 /* Rounds in which no agent sends. Row t N + i of phi, labels, predictions and squares belongs to agent i in round t. */
 typedef struct {
     i64 n_agents, n_outputs, size, stride, n_rounds, loss;
-    i64 block, group; /* so many rounds are learned by so many agents at a time, whose matrices stay in the cache */
+    i64 block, group;  /* so many rounds are learned by so many agents at a time, whose matrices stay in the cache */
+    i64 opened, until; /* the block of rounds that is being learned */
+    i64 spoiled;       /* whether it ended after a round that left models which are not finite */
+    i64* learned;      /* rounds that each agent has learned: others may be ahead of one that diverges */
     double forgetting, largest; /* largest: label so far */
     const double *phi, *labels, *targets; /* targets: labels as they are learned from */
     double *weights, *spread, *pending;
@@ -85,8 +88,7 @@ INLINE void learn_forgetting(const Forgetting* f, i64 turn, double* model, const
     scale_row(sqrt(curvature / (scale * f->forgetting)), f->gain, f->v, size);
     const double *along = f->spread.rows + turn * stride, *down = f->spread.rows + turn;
     for (i64 k = 0; k < size; k++) f->w[k] = raised * (k < below ? along[k] : down[k * stride]) - f->v[k] * f->v[turn];
-    const double leak = (double)f->n_features * (1.0 - f->forgetting) * f->ridge;
-    const double share = leak / (1.0 + leak * f->w[turn]);
+    const double leak = (double)f->n_features * (1.0 - f->forgetting) * f->ridge, share = leak / (1.0 + leak * f->w[turn]);
     if (pow(f->forgetting, (double)f->n_features) < FADED) add_row(model, -(share * model[turn]), f->w, size);
     scale_row(sqrt(share), f->w, f->w, size);
 }

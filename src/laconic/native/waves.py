@@ -5,6 +5,7 @@ A caller keeps the structures: ``Rounds`` and ``ArmArrays`` for all agents, ``Mo
 
 from __future__ import annotations
 
+import ctypes
 import functools
 from ctypes import byref
 from typing import Any, ClassVar
@@ -37,11 +38,13 @@ class _Core:
         self.mix_arms = function("mix_arms", POINTER, POINTER, INTEGER, INTEGER, **none)
         self.measure = function("measure_models", POINTER, POINTER, INTEGER, POINTER)
         self.open_block = function("open_block", *rounds, **none)
-        self.learn_block = function("learn_block", *rounds, INTEGER, INTEGER, POINTER)
-        self.measure_block = function("measure_block", *rounds, INTEGER, POINTER)
-        self.close_block = function("close_block", *rounds, INTEGER, INTEGER)
+        self.enter_block = function("enter_block", POINTER, INTEGER, **none)
+        self.learn_block = function("learn_block", *rounds, POINTER)
+        self.measure_block = function("measure_block", *rounds, POINTER)
+        self.measure_again = function("measure_again", POINTER, INTEGER, POINTER)
+        self.close_block = function("close_block", *rounds)
         self.settle_agents = function("settle_agents", *rounds, **none)
-        self.advance = function("advance_rounds", *rounds, POINTER)
+        self.advance = function("advance_rounds", *rounds, ctypes.c_int, POINTER)
 
 
 @functools.cache
@@ -196,7 +199,8 @@ class Rounds(Structure):
 
     _fields_: ClassVar[Any] = [
         *((name, INTEGER) for name in ("n_agents", "n_outputs", "size", "stride", "n_rounds", "loss")),
-        *((name, INTEGER) for name in ("block", "group")),
+        *((name, INTEGER) for name in ("block", "group", "opened", "until", "spoiled")),
+        ("learned", POINTER),
         *((name, REAL) for name in ("forgetting", "largest")),
         *((name, POINTER) for name in ("phi", "labels", "targets", "weights", "spread", "pending", "theta")),
         *((name, POINTER) for name in ("predictions", "squares", "found", "scores")),
@@ -236,6 +240,7 @@ class Rounds(Structure):
             history=history,
             scored=history,
             limits=np.empty(block + 1),
+            learned=np.zeros(n_agents, dtype=np.int64),
             gain=aligned(1, size, np.float64),
         )
         if arms is not None:
@@ -258,10 +263,19 @@ class Rounds(Structure):
         if scores.size and self.arms:
             self.put(scored=np.empty((self.block * self.n_agents, self.size)))
 
-    def advance(self, start: int, stop: int) -> tuple[int, int]:
-        """Rounds ``start`` to ``stop``: how they ended, and the row at which they did."""
-        row = core().advance(byref(self), start, stop, self.gain)
+    def advance(self, start: int, stop: int, *, resumes: bool = False) -> tuple[int, int]:
+        """Rounds ``start`` to ``stop``: how they ended, and the row at which they did.
+
+        Where an agent diverges, or where ``spoiled`` says that a round left a model that is not finite, models that
+        predict are all as they were then, but matrices of other agents may have learned up to a block of rounds more.
+        They go on from there where a caller that has replaced the agent's model ``resumes`` at that round, or the next.
+        """
+        row = core().advance(byref(self), start, stop, resumes, self.gain)
         return FINISHED if row == stop * self.n_agents else DIVERGED, row
+
+    def measure_again(self, t: int) -> bool:
+        """Distances after round ``t``, which left a model that was not finite and has been replaced."""
+        return bool(core().measure_again(byref(self), t, self.gain))
 
     def measure(self, models: Array, t: int) -> bool:
         """Distances of models after round ``t`` into its row of ``found``; False if their energy is not finite."""
