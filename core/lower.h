@@ -11,8 +11,9 @@
 
 typedef struct { double* rows; i64 size, stride; } Lower;
 
-/* What a pass does to each entry, in this order: P <- P - u u', P <- raised P, P <- P - v v' - w w'; and gain = P x. */
-enum { LOWER = 1, RAISE = 2, LOWER_TWICE = 4, GAIN = 8 };
+/* What a pass does to each entry, in this order: P <- P - u u', P <- raised P, P <- P - v v' - w w' or, where factors
+ * are crossed, P <- P - w v' - v w'; and gain = P x. */
+enum { LOWER = 1, RAISE = 2, LOWER_TWICE = 4, GAIN = 8, CROSS = 16 };
 typedef struct { const double *u, *v, *w, *x; double raised; double* gain; } Pass;
 
 INLINE void scale_row(double factor, const double* row, double* scaled, i64 n) {
@@ -29,7 +30,7 @@ typedef struct { Tile u, v, w, x; } RowFactors;
 INLINE RowFactors factors_at(const Pass s, const int how, i64 j) {
     RowFactors f;
     if (how & LOWER) f.u = factors_of(s.u, -1.0, j);
-    if (how & LOWER_TWICE) { f.v = factors_of(s.v, -1.0, j); f.w = factors_of(s.w, -1.0, j); }
+    if (how & LOWER_TWICE) { f.v = factors_of(how & CROSS ? s.w : s.v, -1.0, j); f.w = factors_of(how & CROSS ? s.v : s.w, -1.0, j); }
     if (how & GAIN) f.x = factors_of(s.x, 1.0, j);
     return f;
 }
@@ -79,7 +80,7 @@ INLINE void pass_eight(const Lower m, const Pass s, const int how, i64 j) {
     wide u[2 * TILE], v[2 * TILE], w[2 * TILE], x[2 * TILE], sums[TILE] = {{0}};
     for (int r = 0; r < 2 * TILE; r++) {
         if (how & LOWER) u[r] = each_wide(-s.u[j + r]);
-        if (how & LOWER_TWICE) { v[r] = each_wide(-s.v[j + r]); w[r] = each_wide(-s.w[j + r]); }
+        if (how & LOWER_TWICE) { v[r] = each_wide(-(how & CROSS ? s.w : s.v)[j + r]); w[r] = each_wide(-(how & CROSS ? s.v : s.w)[j + r]); }
         x[r] = each_wide(s.x[j + r]);
     }
     for (i64 k = 0; k < j; k += 2 * W) {

@@ -1,3 +1,6 @@
 /* All that agents which run waves compute, in double precision. */
 #define REAL_BITS 64
 #include "rls.c"
+#include "linalg.c"
+#include "rice.c"
+#include "terms.c"

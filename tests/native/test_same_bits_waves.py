@@ -1,178 +1,249 @@
-"""Recursive least squares in the core has the bits of the kernels compiled by numba. Goes when they go."""
-
-import copy
+"""The core's arithmetic of waves has the bits of the kernels compiled by numba. Goes when they go."""
 
 import numpy as np
 import pytest
-from wave_block import Block, differing
 
-from laconic.engine import least_squares as numba_least_squares
-from laconic.engine import personal_rounds, wave_rounds, wave_sums
-from laconic.engine.endings import FINISHED
-from laconic.native import least_squares, wave_entries
-from laconic.native.arrays import aligned
+from laconic.engine import wave_coding, wave_describing, wave_inverting, wave_kernels, wave_stepping, wave_turning
+from laconic.engine.compiled import aligned
+from laconic.engine.wave_arithmetic import Factor
+from laconic.native import linalg, rice, terms
+from laconic.waves.message import heads
 
-SHAPES = [(1, 3, 1), (3, 2, 1), (20, 7, 1), (22, 3, 1), (100, 4, 1), (50, 3, 2), (101, 2, 3), (201, 2, 1), (200, 2, 1)]
-
-
-def both(*options, armed=False, **more):
-    made = Block(*options, **more)
-    if armed:
-        made.with_arms()
-    other = copy.deepcopy(made)
-    other.targets = other.labels if not armed else other.targets
-    return made, other
+SIZES = [1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 22, 41, 60, 100, 201]
+WORKSPACE = linalg.Workspace()
 
 
-def quiet(module, block, first, stop, loss=0, forgetting=1.0):
-    return module.quiet_rounds(
-        block.phi, block.labels, first, stop, loss, forgetting, block.weights, block.spread, block.theta, block.gain,
-        block.largest, block.predictions, block.squares, block.found, block.scores, block.pending,
-    )  # fmt: skip
+def symmetric(rng, n, values):
+    basis = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    made = (basis * values) @ basis.T
+    return np.tril(made) + np.tril(made, -1).T
 
 
-@pytest.mark.parametrize("forgetting", [1.0, 0.97])
-@pytest.mark.parametrize(("n_features", "n_agents", "outputs"), SHAPES)
-def test_quiet_rounds(n_features, n_agents, outputs, forgetting):
-    for loss in (0, 1, 3) if outputs == 1 else (0,):
-        ours, theirs = both(70, n_agents, n_features, outputs, scored=n_features != 20)
-        for block in (ours, theirs):
-            if loss:
-                block.labels[:] = np.sign(block.labels)
-        for first, stop in ((0, 1), (1, 45), (45, 70)):
-            assert quiet(wave_entries, ours, first, stop, loss, forgetting) == (FINISHED, stop * n_agents)
-            assert quiet(wave_rounds, theirs, first, stop, loss, forgetting) == (FINISHED, stop * n_agents)
-            for block in (ours, theirs):  # with forgetting, numba subtracts at once
-                block.settle()
-            assert not differing(ours, theirs)
+def room_of(n, count=2):
+    size = -(-n // 4) * 4
+    return aligned(count * size, n, np.float64).reshape(count, size, size)
 
 
-def run_numba_and_reset(made):
-    """``run_and_reset`` of the tests that stay, by numba: rounds begin anew where a model was lost."""
-    first, n = 0, made.n_agents
-    while first < made.n_rounds:
-        ending, row = quiet(wave_rounds, made, first, made.n_rounds)
-        if ending == FINISHED:
-            return
-        t, agent = divmod(row, n)
-        spoiled = not np.isfinite(made.found[t, 1])
-        for i in range(n):
-            if not np.isfinite(made.weights[i]).all() if spoiled else i == agent:
-                made.reset(i)
-        first = t + spoiled
-        if spoiled:
-            assert wave_rounds.measure(made.weights, 1, made.theta, made.gain, made.found, t)
+def factors(rng, n, pivot=None):
+    """A matrix, its factor, and what follows from that, by numba and by the core."""
+    half = rng.standard_normal((n, 2 * n)) * np.exp(-np.linspace(0, 4, n))[:, None]
+    U, lower = half @ half.T / n, np.zeros((n, n))
+    wave_kernels.factor(U, 500.0, 0.5, room_of(n)[0], lower)
+    return U, lower, Factor(lower), linalg.factor_of(lower)
 
 
-def test_rounds_go_on_with_another_model():
-    from test_waves import run_and_reset
-
-    ours, theirs = both(60, 5, 12, missing=0.0)
-    for block in (ours, theirs):
-        for t, agent in ((3, 2), (17, 0), (17, 4), (22, 4), (40, 1)):
-            block.phi[t * 5 + agent, :12] *= 1e6
-        for t, agent in ((41, 1), (59, 3)):
-            block.phi[t * 5 + agent, :12] *= 0.1
-            block.labels[t, agent] = 1.7e308
-        block.labels[:59, 3] = np.nan
-    lost = run_and_reset(ours, 32, 2)
-    run_numba_and_reset(theirs)
-    assert len(lost) == 7
-    ours.largest[0] = theirs.largest[0]
-    for block in (ours, theirs):
-        block.settle()
-    assert not differing(ours, theirs)
+def reflections(U, lower):
+    n = len(lower)
+    made = np.empty((heads(n, 0)[0], n))
+    return made[: wave_turning.reflections(U, lower, made)]
 
 
-def personal(module, block, arms, first, stop, forgetting):
-    return module.personal_rounds(
-        block.phi, block.labels, block.targets, first, stop, 0, forgetting, block.weights, block.spread, arms,
-        block.shared, block.adopted, block.theta, block.gain, block.largest, block.predictions, block.squares,
-        block.found, block.scores, block.stacks,
-    )  # fmt: skip
+def same(one, other):
+    assert one.tobytes() == other.tobytes()
 
 
-@pytest.mark.parametrize("forgetting", [1.0, 0.97])
-@pytest.mark.parametrize(("n_features", "n_agents"), [(1, 3), (3, 2), (20, 7), (22, 3), (100, 4), (201, 2)])
-def test_personal_rounds(n_features, n_agents, forgetting):
-    ours, theirs = both(90, n_agents, n_features, armed=True, scored=n_features != 20)
-    arms = personal_rounds.Arms(**vars(theirs.arms))
-    for first, stop in ((0, 1), (1, 60), (60, 90)):
-        shared = theirs.shared.copy()
-        assert personal(wave_entries, ours, ours.arms, first, stop, forgetting) == (FINISHED, stop * n_agents)
-        assert personal(personal_rounds, theirs, arms, first, stop, forgetting) == (FINISHED, stop * n_agents)
-        theirs.shared[:] = shared  # where numba keeps models that it scores
-        assert not differing(ours, theirs)
-    for block in (ours, theirs):
-        block.weights += 0.5
-    wave_entries.mix_arms(ours.arms, ours.weights)
-    personal_rounds.mix_arms(arms, theirs.weights)
-    assert not differing(ours, theirs)
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("low", [False, True])
+def test_factors(n, low):
+    rng = np.random.default_rng(n)
+    half = rng.standard_normal((n, 2 * n))
+    matrix = half @ half.T / n + 3.0 * np.eye(n)
+    if low:
+        matrix[max(0, n - 2), max(0, n - 2)] = 0.01
+    old, new, also = np.zeros((3, n, n))
+    raised = wave_kernels.factor(matrix, 7.3, 0.3, room_of(n)[0], old)
+    assert linalg.factor(matrix, 7.3, 0.3, new, WORKSPACE) == raised
+    same(old, new)
+    left = room_of(n)[0]
+    left[:n, :n] = matrix.T
+    raised = wave_kernels.cholesky(left, 0.1, old)
+    assert linalg.cholesky(matrix, 0.1, also, WORKSPACE) == raised == low
+    same(old, also)
+    least = np.linalg.eigvalsh(matrix)[0]
+    for bound in (least - 1e-6, least + 1e-6):
+        assert linalg.above(matrix, bound, WORKSPACE) == wave_kernels.above(matrix, bound, room_of(n)[0])
 
 
-@pytest.mark.parametrize("forgetting", [1.0, 0.98])
-@pytest.mark.parametrize(("n_features", "outputs"), [(1, 1), (3, 2), (20, 1), (22, 1), (100, 3), (50, 1), (201, 1)])
-def test_sums(n_features, outputs, forgetting):
-    n, block = n_features, Block(75, 3, n_features, outputs)
-    block.rounds(0, forgetting).advance(0, 75)
-    rng = np.random.default_rng(0)
-    theta, change = rng.normal(size=(2, outputs, n))
-    start = rng.normal(size=(2 * outputs, n))
-    found = []
-    for module in (wave_entries, wave_sums):
-        information, scaled = aligned(block.size, n, float), aligned(32, n, float)
-        moments, watched = aligned(outputs, n, float), aligned(2 * outputs, n, float)
-        numbers, sums, whole, made = np.zeros(1 + outputs), np.ones((outputs, 3)), np.zeros((n, n)), np.zeros((n, n))
-        residual, other, seen, report = (np.zeros((outputs, k)) for k in (n, n, 2, 5))
-        watched[:, :n] = start
-        data = information, moments, numbers
-        samples = block.phi, 1, 3, 3 * 60, block.squares
-        module.add_samples(*data, *samples, forgetting, scaled)
-        module.watch(*samples, watched, sums)
-        module.look_back(*data, theta, change, residual, seen)
-        count = module.report(
-            *data, block.phi, 181, 154, 3, 225, block.squares, forgetting, scaled, watched, sums, theta, change, made,
-            other, report,
-        )  # fmt: skip
-        module.whole(information, whole)
-        found.append([*data, sums, residual, seen, np.array(count), other, report, whole, np.tril(made)])
-    assert all(np.array_equal(one, two) for one, two in zip(*found, strict=True))
+@pytest.mark.parametrize("n", SIZES)
+def test_inverses(n):
+    _, lower, old, new = factors(np.random.default_rng(n), n)
+    same(old.room, new.room)
+    one, other = np.zeros((2, n, n))
+    wave_inverting.square(lower, room_of(n)[0], one)
+    linalg.square_of_inverse(lower, other, WORKSPACE)
+    same(one, other)
 
 
-@pytest.mark.parametrize("forgetting", [1.0, 0.98])
-@pytest.mark.parametrize(("n_features", "outputs"), [(1, 1), (3, 2), (20, 1), (102, 2)])
-def test_adoption(n_features, outputs, forgetting):
-    ours, theirs = both(30, 2, n_features, outputs)
-    rng = np.random.default_rng(0)
-    root, models = rng.normal(size=(n_features, n_features)), rng.normal(size=(outputs, n_features))
-    predictions = np.empty((2, 1, 1, outputs))
-    for module, block in ((wave_entries, ours), (wave_rounds, theirs)):
-        quiet(module, block, 0, 30, 0, forgetting)
-        samples = block.phi, 21, 2, 60, block.squares, forgetting, block.gain
-        module.adopt(
-            root @ root.T, models, block.spread, block.pending, block.weights, block.theta, 1, *samples
-        )  # fmt: skip
-        block.settle()
-        module.replay(block.spread, block.weights, 0, block.phi, 20, *samples[2:])
-        module.finish(block.spread, block.pending, 0)
-        assert module.measure(block.weights, outputs, block.theta, block.gain, block.found, 29)
-        module.predict(block.phi, block.weights[:outputs], predictions[int(block is ours)])
-    assert not differing(ours, theirs)
-    assert np.array_equal(ours.theta, theirs.theta) and np.array_equal(*predictions)
+@pytest.mark.parametrize("n", SIZES)
+def test_sums_are_scaled(n):
+    rng = np.random.default_rng(n)
+    old, matrix = rng.standard_normal((2, n, n))
+    new = old.copy()
+    wave_describing.add_share(old, 0.37, matrix)
+    linalg.add_scaled(new, 0.37, matrix)
+    same(np.tril(old), np.tril(new))
 
 
-@pytest.mark.parametrize("forgetting", [1.0, 0.97])
-@pytest.mark.parametrize(
-    ("n_features", "n_agents", "n_models"), [(1, 3, 3), (3, 2, 1), (26, 5, 5), (100, 4, 4), (101, 4, 1), (203, 2, 2)]
-)
-def test_factored_least_squares(n_features, n_agents, n_models, forgetting):
-    block = Block(60, n_agents, n_features)
-    found = []
-    for module in (least_squares, numba_least_squares):
-        weights, gain = aligned(n_models, n_features, float), aligned(1, n_features, float)
-        factors = aligned(n_models * n_features, n_features, float)
-        spreads, predictions = np.full((n_models, n_features), 100.0), np.empty((60, n_agents))
-        labels = block.labels[:, :, 0].copy()
-        row = module.recursive_rounds(block.phi, labels, weights, factors, spreads, gain, forgetting, predictions)
-        found.append([weights, factors, spreads, predictions, np.array(row)])
-    assert all(np.array_equal(one, two) for one, two in zip(*found, strict=True))
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("rank", [0, 1, 3, None])
+def test_reflections(n, rank):
+    U, lower, _, _ = factors(np.random.default_rng(n), n)
+    if rank is not None:
+        half = np.random.default_rng(rank).standard_normal((n, rank))
+        U = half @ half.T
+    old, new = np.full((2, heads(n, 0)[0], n), np.nan)
+    count = wave_turning.reflections(U, lower, old)
+    assert terms.make_reflections(U, lower, new, WORKSPACE) == count
+    same(old[:count], new[:count])
+
+
+def rows_for(rng, n, n_terms, n_vectors, scale=9.0):
+    rows = np.rint(scale * rng.standard_t(3, (n_terms + n_vectors, n + 2))).astype(np.int64)
+    rows[:, 0] = rng.choice([-1, 1], len(rows))
+    rows[:, 1] = rng.integers(100, 140, len(rows))
+    rows[n_terms:, 0] = -1
+    return rows
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("n_terms", [0, 1, 3, 4, 9])
+@pytest.mark.parametrize("turns", [False, True])
+def test_messages_are_understood(n, n_terms, turns):
+    rng = np.random.default_rng(100 * n + n_terms)
+    U, lower, old, new = factors(rng, n)
+    turning = reflections(U, lower) if turns else np.empty((0, n))
+    rows = rows_for(rng, n, n_terms, 1)
+    codes = rows[n_terms, 2:].copy()
+    made, spread = np.full((n, n), np.nan), np.full(n, np.nan)
+    also, moments = made.copy(), spread.copy()
+    given, base = rows[:n_terms], U + 1e-3 * rng.standard_normal((n, n))
+    wave_kernels.understand(base, old.columns, turning, given, 30.0, 131, codes, made, spread)
+    message = terms.message_of(new, turning, base, given, n_terms, 30.0, WORKSPACE)
+    if n_terms:
+        terms.add_terms(message, also)
+    terms.spread_vector(message, 131, codes, moments)
+    same(made, also)
+    same(spread, moments)
+    wave_kernels.solve_back(lower, wave_kernels.on_grid(77), codes, spread)
+    terms.solve_back(lower, 77, codes, moments)
+    same(spread, moments)
+
+
+def spectra(n):
+    """Eigenvalues of whitened sums: none beyond the tolerance, few, equal ones, more than may be told, tiny entries."""
+    rng = np.random.default_rng(n)
+    inner = rng.uniform(-0.9, 0.9, n)
+    yield inner
+    for beyond in (1, 3, 13, n):
+        yield np.where(np.arange(n) < beyond, rng.uniform(1.2, 9.0, n) * rng.choice([-1, 1], n), inner)
+    yield np.where(np.arange(n) < 5, 4.0, 0.0)
+    yield np.exp(-np.arange(n)) * 40.0
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("outputs", [1, 3])
+@pytest.mark.parametrize("turns", [False, True])
+def test_what_a_sender_tells(n, outputs, turns):
+    for which, values in enumerate(spectra(n)):
+        rng = np.random.default_rng(which)
+        U, lower, old, new = factors(rng, n)
+        turning = reflections(U, lower) if turns else np.empty((0, n))
+        information = 30.0 * U + lower @ symmetric(rng, n, values) @ lower.T
+        moments = lower @ rng.standard_normal((n, outputs))
+        moments = np.ascontiguousarray(moments.T)
+        for most, nu, up_to in ((40, 0.2, np.inf), (2, 0.05, 3.0)):
+            most = min(most, n)
+            one, other = np.zeros((2, most + outputs, n + 2), dtype=np.int64)
+            numbers = np.abs(rng.standard_normal((5, outputs)))
+            numbers[2, 0], numbers[3, 0] = -1e300, np.nan
+            also = numbers.copy()
+            data, bytes_ = np.zeros((2, 100 + rice.body_bytes(one)), dtype=np.uint8)
+            found, bits = wave_describing.letter(
+                old.inverse, old.turned, information, 30.0, U, 1.0, nu, up_to, most, moments, numbers, turning,
+                room_of(n), one, 77, data,
+            )  # fmt: skip
+            message = terms.message_of(new, turning, U, other, most, 30.0, WORKSPACE)
+            sums = terms.sums_of(information, moments, 1.0, nu, up_to)
+            assert terms.encode_sums(message, sums, 77, also, bytes_) == (found, bits)
+            assert np.array_equal(one[: found + outputs], other[: found + outputs])
+            assert data[: bits + 7 >> 3].tobytes() == bytes_[: bits + 7 >> 3].tobytes()
+            same(numbers, also)
+            assert terms.find_terms(message, sums) == found
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("outputs", [1, 5])
+def test_what_the_root_solves(n, outputs):
+    for which, values in enumerate([*spectra(n), np.linspace(-0.3, 4.0, n), np.linspace(0.02, 1.9, n)]):
+        rng = np.random.default_rng(which)
+        _, lower, old, new = factors(rng, n)
+        information = lower @ symmetric(rng, n, values + (which < 4)) @ lower.T - 0.3 * np.eye(n)
+        moments = rng.standard_normal((outputs, n))
+        for most in (40, 2):
+            most = min(most, n)
+            one, other = np.zeros((2, most, n + 2), dtype=np.int64)
+            solution, also = np.full((2, outputs, n), np.nan)
+            found = wave_describing.settle(
+                old.inverse, old.turned, information, 0.3, 1.0, 0.1, np.inf, most, moments, room_of(n), one, solution
+            )
+            message = terms.message_of(new, np.empty((0, n)), information, other, most, 1.0, WORKSPACE)
+            sums = terms.sums_of(information, moments, 1.0, 0.1, np.inf)
+            assert terms.solve_sums(message, sums, 0.3, also) == found
+            assert np.array_equal(one[:found], other[:found])
+            same(solution, also)
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("along", [1.0, 0.01, -1.0, np.nan])
+def test_the_roots_step(n, along):
+    rng, outputs = np.random.default_rng(n), 3
+    information = symmetric(rng, n, np.linspace(0.0, 3.0, n))
+    change = rng.standard_normal((outputs, n))
+    residual, numbers = along * 30.0 * change @ information, np.array([[1.0, 2.0, 1.5], [0.1, 0.0, 0.03]])
+    made = []
+    for core in (False, True):
+        lower, rows = np.zeros((n, n)), np.zeros((outputs, n + 1), dtype=np.int64)
+        moved, squares = np.zeros((outputs, n)), np.zeros(outputs)
+        if core:
+            step = terms.root_step(information, 30.0, 0.2, change, residual, numbers)
+            raised = terms.take_step(step, lower, rows, moved, squares, WORKSPACE)
+        else:
+            raised = wave_stepping.step(
+                information, 30.0, 0.2, room_of(n)[0], lower, change, residual, numbers, rows, moved, squares
+            )
+        made.append((raised, lower.tobytes(), rows.tobytes(), moved.tobytes(), squares.tobytes()))
+    assert made[0] == made[1]
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("scale", [0.0, 0.5, 30.0, 1e6, 1e11])
+def test_bodies(n, plain, scale):
+    rng = np.random.default_rng(n)
+    for n_terms, n_vectors in ((0, 1), (3, 1), (9, 4)):
+        rows = np.clip(rows_for(rng, n, n_terms, n_vectors, scale), -(2**40), 2**40)
+        rows[:, 0] = np.sign(rows[:, 0] + 0.5)
+        rows[:, 1] = rng.integers(0, 256, len(rows))
+        shift = int(rng.integers(-1, 256)) if plain else -1
+        rows[n_terms, 0] = shift
+        one, other = np.zeros((2, 5 + rice.body_bytes(rows)), dtype=np.uint8)
+        end = wave_coding.write_body(rows, n_terms, plain, one, 3)
+        assert rice.write_body(rows, n_terms, plain, other, 3) == end
+        same(one, other)
+        data, most = one[3 : (end + 7) >> 3], n_terms + 2
+        back, again = np.zeros((2, most + n_vectors, n + 2), dtype=np.int64)
+        expected = wave_coding.read_body(np.unpackbits(data), plain, shift >= 0, most, back)
+        assert rice.read_body(data.copy(), plain, shift >= 0, most, again) == expected == (n_terms, end - 24)
+        assert np.array_equal(back[: n_terms + n_vectors, 1:], again[: n_terms + n_vectors, 1:])
+        assert np.array_equal(back[:n_terms], rows[:n_terms]) and np.array_equal(again[:n_terms], rows[:n_terms])
+        for _ in range(30):  # and what is damaged is read alike, or not at all
+            damaged = data[: rng.integers(0, len(data) + 1)].copy() if rng.random() < 0.3 else data.copy()
+            if len(damaged):
+                damaged[rng.integers(0, len(damaged))] ^= 1 << rng.integers(0, 8)
+            back[:], again[:] = 0, 0
+            expected = wave_coding.read_body(np.unpackbits(damaged), plain, shift >= 0, most, back)
+            found = rice.read_body(damaged, plain, shift >= 0, most, again)
+            assert found[0] == expected[0]
+            if found[0] >= 0:
+                assert found == expected
+                assert np.array_equal(back[: found[0] + n_vectors, 1:], again[: found[0] + n_vectors, 1:])

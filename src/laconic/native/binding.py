@@ -51,10 +51,31 @@ def function(name: str, *arguments: Any, result: Any = INTEGER) -> Any:
     return found
 
 
+_DOUBLE, _INTEGER = np.dtype(np.float64), np.dtype(np.int64)
+_nothing_of: Any = (ctypes.c_char * 0).from_buffer  # four times as fast as an array's own description of itself
+
+
 def address(array: np.ndarray) -> int:
     """Where a contiguous, writable or read-only array begins."""
-    assert array.flags.c_contiguous
+    try:
+        return ctypes.addressof(_nothing_of(array))
+    except TypeError:  # it is read-only
+        assert array.flags.c_contiguous
     return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
+
+
+def doubles(array: np.ndarray, *shape: int) -> int:
+    """Where a contiguous array of doubles of this shape begins."""
+    assert array.dtype is _DOUBLE or array.dtype == _DOUBLE, array.dtype
+    assert array.shape == shape, (array.shape, shape)
+    return address(array)
+
+
+def integers(array: np.ndarray, *shape: int) -> int:
+    """Where a contiguous array of 64-bit integers of this shape begins."""
+    assert array.dtype is _INTEGER or array.dtype == _INTEGER, array.dtype
+    assert array.shape == shape, (array.shape, shape)
+    return address(array)
 
 
 class Structure(ctypes.Structure):
