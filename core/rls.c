@@ -303,7 +303,7 @@ INLINE Forgetting recent_of(const Rounds* r, i64 i, double* gain) {
     const Arms* a = r->arms;
     const i64 n = r->size;
     double* pending = a->pending + (4 * i + 2) * n;
-    return (Forgetting){{a->recent_spread + i * n * n, n, n}, a->n_features, a->forgetting, a->ridge, gain, pending, pending + n, a->fades};
+    return (Forgetting){{a->recent_spread + i * n * n, n, n}, a->n_features, a->forgetting, a->ridge, gain, pending, pending + n};
 }
 /* Agent i's stack, and each of its arms, the wave's too, after one more sample. */
 static void learn_arms(const Rounds* r, i64 i, const double* phi, const double* square, double* gain) {

@@ -33,7 +33,7 @@ enum { N_ARMS = 5 };
 
 /* The arms of all agents, as in laconic.waves.arms: their models and matrices, and how they are mixed. */
 typedef struct {
-    i64 n_features, fades;
+    i64 n_features;
     double forgetting, ridge, step;
     double* models;                /* the mixtures, which predict */
     double *pair, *pair_spread;    /* two an agent: the shrunk and the personal arm */
@@ -75,8 +75,10 @@ typedef struct {
     i64 n_features;
     double forgetting, ridge;
     double *gain, *v, *w; /* v may be gain */
-    i64 fades;            /* whether f^D < 1/1000: a ridge fades before its next turn, so the model follows the leak */
 } Forgetting;
+
+/* Of the ridge of an entry, left after D samples: from there on its model follows the leak. */
+#define FADED 1e-3
 
 /* gain = P phi; then the model moves by a sample, and v, w become those of the next P. It leaks in direction turn. */
 INLINE void learn_forgetting(const Forgetting* f, i64 turn, double* model, const double* phi, double error, double curvature) {
@@ -86,8 +88,9 @@ INLINE void learn_forgetting(const Forgetting* f, i64 turn, double* model, const
     scale_row(sqrt(curvature / (scale * f->forgetting)), f->gain, f->v, size);
     const double *along = f->spread.rows + turn * stride, *down = f->spread.rows + turn;
     for (i64 k = 0; k < size; k++) f->w[k] = raised * (k < below ? along[k] : down[k * stride]) - f->v[k] * f->v[turn];
-    const double leak = (double)f->n_features * (1.0 - f->forgetting) * f->ridge, share = leak / (1.0 + leak * f->w[turn]);
-    if (f->fades) add_row(model, -(share * model[turn]), f->w, size);
+    const double leak = (double)f->n_features * (1.0 - f->forgetting) * f->ridge;
+    const double share = leak / (1.0 + leak * f->w[turn]);
+    if (pow(f->forgetting, (double)f->n_features) < FADED) add_row(model, -(share * model[turn]), f->w, size);
     scale_row(sqrt(share), f->w, f->w, size);
 }
 

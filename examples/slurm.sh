@@ -14,8 +14,8 @@
 set -euo pipefail
 run=${1:?which run: sbatch examples/slurm.sh big.toml}
 
-# An environment on the shared file system, with the cluster's MPI:
-#   module load mpich && python -m venv ~/laconic && ~/laconic/bin/pip install laconic pymetis && \
+# An environment on the shared file system, with the cluster's MPI, made in a clone:
+#   module load mpich && python -m venv ~/laconic && ~/laconic/bin/pip install . pymetis && \
 #   MPICC=$(which mpicc) ~/laconic/bin/pip install --no-binary mpi4py mpi4py
 source "${LACONIC_VENV:-$HOME/laconic}/bin/activate"
 

@@ -119,6 +119,35 @@ def test_a_site_without_agents_is_refused():
         Supervisor({}, Screen(0, io.StringIO()))
 
 
+HUGE = "1" + 400 * "0"
+ODD_LINES = [
+    "[" * 60_000,
+    '{"event": "x", "value": ' + "[" * 800 + "]" * 800 + "}",
+    '{"event": ' * 800 + '"x"' + "}" * 800,
+    f'{{"event": "progress", "round": {HUGE}, "sends": {HUGE}, "bits": -{HUGE}, "alerts": {HUGE}}}',
+    f'{{"event": "progress", "round": NaN, "mean_square_error": 1.7e308, "neighbours": {HUGE}}}',
+    '{"event": "x", "level": [], "time": {}, "agent": {}, "value": "\\ud800", "more": ["\\ud800"]}',
+    '{"event": 1' + 5000 * "0" + "}",
+    "\x00\x1b[2J\udcff",
+]
+
+
+@pytest.mark.parametrize("form", ["json", "text", "rows"])
+def test_no_line_of_an_agent_ends_the_others(form, tmp_path, monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    (tmp_path / "odd").write_text("\n".join(ODD_LINES), errors="surrogateescape")
+    odd = program("import sys; sys.stdout.buffer.write(open(sys.argv[1], 'rb').read())", tmp_path / "odd")
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    if form == "rows":
+        stream.isatty = lambda: True
+    screen = Screen(2, stream, "text" if form == "rows" else form, neighbours={"odd": 1, "good": 1})
+    logs.setup(form=screen.form, stream=screen)
+    supervisor = Supervisor({"odd": odd, "good": program(say("progress", agent="good", round=9))}, screen)
+    assert supervisor.run() == 0
+    seen = stream.buffer.getvalue().decode()
+    assert "good" in seen and "[[[[" in seen and "\x1b[2J" not in seen
+
+
 # Restarts ------------------------------------------------------------------------------------------------------------
 
 DIE_FIRST = """

@@ -45,8 +45,7 @@ def by_the_rule(X_first, X, n_frequencies, seed, linear=True):
             phases.append(sum(a * b for a, b in zip(z[frequency].tolist(), view, strict=True)) / width)
         row = [np.cos(p) / n_frequencies**0.5 for p in phases] + [np.sin(p) / n_frequencies**0.5 for p in phases]
         if linear:
-            row += [min(max(v, -5.0), 5.0) / d**0.5 for v in u] if d <= 2 * n_frequencies else []
-            row += [1.0]
+            row += [*(min(max(v, -5.0), 5.0) / d**0.5 for v in u), 1.0]
         rows.append(row)
     return np.array(rows)
 

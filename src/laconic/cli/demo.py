@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from laconic._files import expanded
 from laconic.cli.live import add_live_options, check, open_page, played
 from laconic.cli.options import Commands, describe, one_of, whole
 from laconic.cli.words import count, note_of_compiling, paragraph
@@ -50,7 +51,7 @@ def add(commands: Commands) -> None:
 
 def demo(arguments: argparse.Namespace) -> int:
     """Run all learners, write the page, print the table."""
-    path = Path(arguments.out).expanduser()
+    path = expanded(arguments.out)
     if path.is_dir():
         raise ValueError(f"--out must name a file, and {arguments.out!r} is a folder.")
     check(arguments)

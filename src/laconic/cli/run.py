@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laconic import learners, losses
+from laconic._files import expanded
 from laconic.cli.learners import parameter
 from laconic.cli.live import add_live_options, check, played
 from laconic.cli.options import Commands, add_quiet, add_stream_options, describe, in_words, number, one_of, span, whole
@@ -171,7 +172,7 @@ def _run_file(arguments: argparse.Namespace, named: list[str]) -> int:
     from laconic.cli.big import run_file
 
     def go() -> int:
-        return run_file(Path(arguments.data).expanduser(), arguments, _folder(arguments.out))
+        return run_file(expanded(arguments.data), arguments, _folder(arguments.out))
 
     return _one_of_many(go) if arguments.engine == "mpi" else go()
 
@@ -263,7 +264,7 @@ def _folder(out: str | None) -> Path | None:
     """The folder of ``--out``, made before any work is done for it."""
     if out is None:
         return None
-    folder = Path(out).expanduser()
+    folder = expanded(out)
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"--out must name a folder, and {out!r} is a file.")
     folder.mkdir(parents=True, exist_ok=True)

@@ -35,29 +35,11 @@ from laconic.engine.support import TARGETS
 
 #: The files that are compiled.
 SOURCES = (
-    "abreast",
-    "ahead",
-    "budgeting",
-    "coding",
     "endings",
-    "entropy_coding",
     "inner",
-    "lanes",
-    "least_squares",
-    "lifting",
-    "linearized",
-    "moving",
-    "parcels",
     "personal_rounds",
-    "robust",
-    "rounds",
-    "rounds_abreast",
     "rows",
-    "settling",
-    "sincos",
-    "single",
     "steps",
-    "summing",
     "vectors",
     "voting",
     "wave_coding",
@@ -72,8 +54,6 @@ SOURCES = (
     "wave_sums",
     "wave_turning",
     "wide",
-    "../channel/entropy",  # whose tables are part of the machine code
-    "../waves/codes",  # and whose constants
 )
 
 #: Machine code that came with the package.

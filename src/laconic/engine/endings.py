@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-FINISHED, BAD_INPUT, DIVERGED, AGAIN = range(4)
+FINISHED, BAD_INPUT, DIVERGED, AGAIN, SPOILED = range(5)  # spoiled: a round is over, and some model is not finite
 
 #: A prediction this many times larger than any label seen so far can only come from a run that diverges.
 DIVERGENCE = 1e3

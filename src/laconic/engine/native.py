@@ -11,7 +11,7 @@ from laconic.engine import endings, graphs
 from laconic.engine.chunk import COLUMNS, Chunk, first_memory, first_state, make_state
 from laconic.engine.support import supports
 from laconic.engine.timetable import rates, thresholds
-from laconic.engine.native_workers import CHECK, COMBINE, Workers, model_scale
+from laconic.engine.workers import CHECK, COMBINE, Workers, model_scale
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
 from laconic.native.arrays import padded, plain

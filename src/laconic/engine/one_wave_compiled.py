@@ -7,14 +7,16 @@ from typing import Any, final
 import numpy as np
 
 from laconic._validate import Array
-from laconic.engine import personal_rounds, rounds, steps, wave_rounds
-from laconic.engine.compiled import aligned, make_front, padded
-from laconic.engine.endings import BAD_INPUT, FINISHED
+from laconic.engine import personal_rounds, wave_rounds
+from laconic.engine.endings import BAD_INPUT, FINISHED, SPOILED
 from laconic.engine.one_waving import OneWaver
 from laconic.engine.personal import Last, PersonalBlockOwn, make_arms
 from laconic.engine.wave_arithmetic import CompiledArithmetic
 from laconic.engine.wave_compiled import Block, BlockOwn
 from laconic.learners import Learner
+from laconic.native.arrays import aligned
+from laconic.native.features import RowMap
+from laconic.native.run import LOSSES
 from laconic.waves.arms import FIRST
 from laconic.waves.rule import ArmNumbers, Numbers
 
@@ -24,16 +26,14 @@ class CompiledWaver(OneWaver):
 
     def _prepare(self, learner: Learner) -> None:
         rule, features = learner.rule(), self.features
-        self._forgetting, self._loss = rule.forgetting, steps.LOSSES[str(learner.loss.kernel)]
+        self._forgetting, self._loss = rule.forgetting, LOSSES[str(learner.loss.kernel)]
         self.arithmetic = CompiledArithmetic()
         self._block = Block(1, features.n_features, rule.outputs)
         self.own = self._rounds = self._make_own(learner)
         self._found, self._predictions = np.empty((1, 3)), np.empty((1, 1, rule.outputs))
         self._labels, self._largest = np.empty((1, 1, rule.outputs)), np.zeros(1)
         self._inputs, self._scores = np.empty((1, features.n_inputs)), np.empty((2, 0, 1))
-        self._frequencies = padded(features.frequencies.T, np.float64)
-        self._phases = aligned(1, features.n_frequencies, np.float64)
-        self._scale, self._front = features.n_frequencies**-0.5, make_front(features, 1, np.float64)
+        self._row_map = RowMap(features)
 
     def _make_own(self, learner: Learner) -> BlockOwn:
         return BlockOwn(learner.rule(), self.arithmetic, self._block, 0)  # type: ignore[arg-type]
@@ -42,8 +42,7 @@ class CompiledWaver(OneWaver):
         """Put the features of the sample into the block; False if they are not finite."""
         self._inputs[:] = self.sample
         phi = aligned(1, self.features.n_features, np.float64)
-        given = self._front, self._inputs, self._frequencies, self.features.n_frequencies, self._scale
-        if not np.isfinite(self._inputs).all() or not rounds.map_rows(*given, self._phases, phi):
+        if not self._row_map(self._inputs, phi):
             return False
         self._block.phi, self._block.squares = phi, np.empty((1, 2 + self._block.outputs))
         return True
@@ -73,7 +72,7 @@ class CompiledWaver(OneWaver):
         self._labels[:] = self.dtype.type(label) if block.outputs == 1 else np.asarray(label, self.dtype)
         self._largest[0] = self.largest
         status = self._quiet()
-        if status == FINISHED:
+        if status in (FINISHED, SPOILED):
             self.largest = float(self._largest[0])
             block.now = 1
             self._rounds.finish_block()

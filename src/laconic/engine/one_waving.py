@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from laconic import _extras, _validate
-from laconic.engine.endings import BAD_INPUT, DIVERGED, DIVERGENCE, FINISHED
+from laconic.engine.endings import BAD_INPUT, DIVERGED, DIVERGENCE, FINISHED, SPOILED
 from laconic.engine.one import ENGINES
 from laconic.engine.support import compiles, supports
 from laconic.features import OwnFeatures, RandomFeatures
@@ -64,7 +64,7 @@ class OneWaver:
         label = number_of(np.asarray(label, self.dtype).astype(np.float64))
         self.largest = float(np.nanmax([self.largest, *np.abs(np.ravel(label))]))
         self._learn(label)
-        return (FINISHED if np.isfinite(self.own.weights).all() else DIVERGED), prediction
+        return (FINISHED if np.isfinite(self.own.model).all() else SPOILED), prediction
 
     def _learn(self, label: Numbers) -> None:
         self.own.learn(self.features(self.sample.astype(np.float64))[0], label)

@@ -8,13 +8,13 @@ import numpy as np
 
 from laconic._validate import Array
 from laconic.engine import personal_rounds
-from laconic.engine.compiled import aligned
 from laconic.engine.personal_rounds import Arms
 from laconic.engine.wave_arithmetic import CompiledArithmetic
 from laconic.engine.wave_compiled import Block, BlockOwn, CompiledWaving, Record
 from laconic.guard.labels import LabelGuard
+from laconic.native.arrays import aligned
 from laconic.waves import Node, Rule
-from laconic.waves.arms import FIRST, PERSONAL, SHRUNK, Stack, shrunk
+from laconic.waves.arms import FIRST, PERSONAL, SHRUNK, Stack, rebuilt_arms, shrunk
 from laconic.waves.own import reminded
 from laconic.waves.rule import ArmNumbers
 
@@ -131,6 +131,16 @@ class PersonalBlockOwn(BlockOwn):
             kept = _matrix(self._arms.pair_spread, 2 * self._agent + arm, self._block.n_features)
             kept[:] = reminded(_whole(kept), times * ridge)
 
+    def rebuild(self, theta: Array) -> None:
+        """Make all arms anew, and trust them as in the beginning."""
+        super().rebuild(theta)
+        spreads, rows = rebuilt_arms(self, self.numbers, theta)
+        for place, made in zip([*self._spreads(), *self._rows()], [*spreads, *rows], strict=True):
+            place[:] = made
+        self._arms.stack[self._agent] = FIRST
+        self._arms.errors[self._agent * len(FIRST) : (self._agent + 1) * len(FIRST)] = 0.0
+        personal_rounds.mix_arms(self._arms, self._block.weights)
+
     def _personalise(self) -> None:
         """w = P (b + ridge theta) of the personal arm: see ``waves.arms``."""
         index, ridge, n = 2 * self._agent + PERSONAL, self.rule.ridge, self._block.n_features
@@ -205,23 +215,29 @@ class CompiledPersonal(CompiledWaving):
         personal_rounds.mix_arms(self._arms, self._block.weights)
         return self._arms.models
 
+    def _begin_stretch(self, labels: Array, first: int, stop: int) -> None:
+        """Hold the labels to what is usual at each agent."""
+        self._clipped = labels
+        for agent, node in enumerate(self.nodes):
+            own: Any = node.own
+            if own.guard is not None:
+                self._clipped = labels.copy() if self._clipped is labels else self._clipped
+                given = labels[first:stop, agent, 0].tolist()
+                self._clipped[first:stop, agent, 0] = [own.guard(label) for label in given]
+
     def _quiet(self, labels: Array, record: Record, first: int, stop: int, largest: Array) -> tuple[int, int]:
         """Rounds in which nobody speaks: how they ended, and at which row."""
         block = self._block
         if record.stack is None:
             record.stack = np.empty((*labels.shape[:2], len(FIRST)))
-        clipped, adopted = labels, np.zeros(block.n_agents, dtype=bool)
+        adopted = np.zeros(block.n_agents, dtype=bool)
         for agent, node in enumerate(self.nodes):
             own: Any = node.own
             self._shared[agent, : block.n_features], adopted[agent] = own.shared, own.following
-            if own.guard is not None:
-                clipped = labels.copy() if clipped is labels else clipped
-                given = labels[first:stop, agent, 0].tolist()
-                clipped[first:stop, agent, 0] = [own.guard(label) for label in given]
         ended: tuple[int, int] = personal_rounds.personal_rounds(
             block.phi,
             labels,
-            clipped,
+            self._clipped,
             first,
             stop,
             self._loss,

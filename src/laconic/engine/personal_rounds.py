@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from laconic.engine.cache import entry
-from laconic.engine.endings import DIVERGED, DIVERGENCE, FINISHED
+from laconic.engine.endings import DIVERGED, DIVERGENCE, FINISHED, SPOILED
 from laconic.engine.rows import add_row, copy_row, dot_row
 from laconic.engine.vectors import jit
 from laconic.engine.voting import least_squares_row
@@ -163,5 +163,5 @@ def personal_rounds(
             label_row(loss, predictions, clipped, t, i, squares, row)
             learn_arms(arms, i, weights, spread, phi, row, squares, forgetting, gain)
         if not measure_row(arms.models, 1, theta, gain, found, t):
-            return DIVERGED, t * n_agents
+            return SPOILED, t * n_agents
     return FINISHED, stop * n_agents

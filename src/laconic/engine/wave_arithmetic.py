@@ -10,7 +10,7 @@ import numpy as np
 
 from laconic._validate import Array
 from laconic.engine import wave_coding, wave_describing, wave_inverting, wave_kernels, wave_stepping, wave_turning
-from laconic.engine.compiled import aligned
+from laconic.native.arrays import aligned
 from laconic.waves.arithmetic import Arithmetic, Stepped
 from laconic.waves.message import (
     MOST_TERMS,

@@ -11,12 +11,14 @@ from typing import Any, final
 import numpy as np
 
 from laconic._validate import Array
-from laconic.engine import endings, steps, wave_rounds, wave_sums
+from laconic.engine import endings, wave_rounds, wave_sums
 from laconic.engine.chunk import Chunk
-from laconic.engine.compiled import aligned, map_features
 from laconic.engine.wave_arithmetic import CompiledArithmetic
 from laconic.engine.waving import Waving
 from laconic.engine.wide import whole_lines
+from laconic.native.arrays import aligned
+from laconic.native.features import map_features
+from laconic.native.run import LOSSES
 from laconic.waves import Common, Node, Own, Rule, records
 from laconic.waves.own import Probe, Report, Seen, reminded
 from laconic.waves.rule import Numbers
@@ -296,7 +298,7 @@ class CompiledWaving(Waving):
         rule, arithmetic, n = self.learner.rule(), CompiledArithmetic(), self.features.n_features
         self._block, self._forgetting = Block(self.network.n_agents, n, rule.outputs), rule.forgetting
         self._every = rule.reminding
-        self._loss = steps.LOSSES[str(self.learner.loss.kernel)]
+        self._loss = LOSSES[str(self.learner.loss.kernel)]
         common = Common.first(rule, arithmetic, n)
         return [
             Node(rule, place, BlockOwn(rule, arithmetic, self._block, place.agent), common) for place in self.places
@@ -345,12 +347,10 @@ class CompiledWaving(Waving):
         block, n_agents = self._block, self._block.n_agents
         ahead = self._next_talk() - self.round
         stop = min(n_rounds, first + ahead)
-        largest = np.array([self._largest])
-        status, row = self._quiet(labels, record, first, stop, largest)
-        self._largest = float(largest[0])
+        status, row = self._run_quiet(labels, record, first, stop)
         if status != endings.FINISHED:
             self.round += row // n_agents - first
-            return status, row // n_agents, row % n_agents
+            return endings.DIVERGED, row // n_agents, row % n_agents
         self.round += stop - first
         block.now = stop
         if stop == first + ahead:
@@ -363,6 +363,33 @@ class CompiledWaving(Waving):
                 return endings.DIVERGED, stop - 1, 0
             block.changed = False
         return status, stop, 0
+
+    def _run_quiet(self, labels: Array, record: Record, first: int, stop: int) -> tuple[int, int]:
+        """``_quiet``; models that are lost on the way are rebuilt, once a round, and told of in the record."""
+        block, n_agents = self._block, self._block.n_agents
+        largest = np.array([self._largest])
+        self._begin_stretch(labels, first, stop)
+        while True:
+            status, row = self._quiet(labels, record, first, stop, largest)
+            self._largest = float(largest[0])
+            if status == endings.FINISHED:
+                return status, row
+            first, agent = row // n_agents, row % n_agents
+            lost = np.arange(n_agents) == agent
+            if status == endings.SPOILED:  # the round is over, for all of them
+                lost = np.array([not np.isfinite(node.weights).all() for node in self.nodes])
+                first += 1
+            block.now = first
+            lost &= [(row // n_agents, other) not in record.rebuilt for other in range(n_agents)]
+            rebuilt = np.flatnonzero(self._rebuild(lost)).tolist()
+            record.rebuilt.update((row // n_agents, other) for other in rebuilt)
+            if not rebuilt or (status == endings.SPOILED and not self._measure(record, first - 1)):
+                return endings.DIVERGED, row
+            if first == stop:
+                return endings.FINISHED, stop * n_agents
+
+    def _begin_stretch(self, labels: Array, first: int, stop: int) -> None:
+        """What there is to do once before these rounds, however often ``_quiet`` has to begin."""
 
     def _measure(self, record: Record, t: int) -> bool:
         """How far models are apart after a round in which some were adopted; False if they have left all bounds."""
@@ -415,6 +442,7 @@ class Record:
         self.scores = np.empty((2, n_rounds if collective else 0, n_agents))  # of one type: kernels are compiled once
         self.stack: Array | None = None
         self.spoken: dict[int, records.Said] = {}
+        self.rebuilt: set[tuple[int, int]] = set()  # round of the chunk, and agent
 
     def columns(self, finished: int, dtype: np.dtype[Any]) -> dict[str, Array]:
         """All columns of the rounds that were finished."""
@@ -426,6 +454,9 @@ class Record:
             "replica_error": self.found[:finished, 2].copy(),
         }
         columns |= records.columns(finished, self.n_agents, self.spoken)
+        for t, agent in self.rebuilt:
+            if t < finished:
+                columns["info.rebuilt"][t, agent] = True
         if self.stack is not None:
             columns["info.stack"] = self.stack[:finished].copy()
         if self._collective:

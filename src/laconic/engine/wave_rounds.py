@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from laconic.engine.cache import entry, lean_entry
-from laconic.engine.endings import DIVERGED, DIVERGENCE, FINISHED
+from laconic.engine.endings import DIVERGED, DIVERGENCE, FINISHED, SPOILED
 from laconic.engine.rows import add_row, clear_row, distance_row, dot_row
 from laconic.engine.steps import SQUARED, SQUARED_HINGE, value_of
 from laconic.engine.vectors import lean, load, splat, store
@@ -176,7 +176,7 @@ def quiet_rounds(
             label_row(loss, predictions, labels, t, i, squares, row)
             learn_later(spread, weights, i, phi, row, squares, forgetting, gain, left)
         if not measure_row(weights, outputs, theta, gain, found, t):
-            return DIVERGED, t * n_agents
+            return SPOILED, t * n_agents
     return FINISHED, stop * n_agents
 
 

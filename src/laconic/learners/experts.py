@@ -68,7 +68,8 @@ class Experts(Learner):
         g = P phi,  n = f + s g.phi,  theta_k <- theta_k - g e_k/n,  P <- (P - s g g'/n)/f
 
     with s = 1 and P = I/ridge at first. Where nothing is seen P would grow without end; so, with m = (t-1) mod D and
-    c = D (1-f) ridge, each time P <- P - c/(1 + c P_mm) P_m P_m'.
+    c = D (1-f) ridge, each time P <- P - c/(1 + c P_mm) P_m P_m'. Where f^D < 1/1000, theta_k follows: see
+    ``laconic.waves.forgetting``.
 
     The agent speaks of half = sum_k w_k theta_k, through any channel, and draws all its experts to those that have
     just spoken: theta_k <- theta_k + mixing a_ij (theta-hat_j - half).
@@ -199,16 +200,18 @@ class Experts(Learner):
         slope = self.loss.slope(margins, label) / self._scale
         n_steps = len(self.steps)
         lengths = 2 * np.array(self.steps) / np.maximum(1.0, row_dot(phi, phi))[:, None]
-        moves = [(lengths * slope[:, :n_steps])[:, :, None] * phi[:, None, :]]
+        models = state.models.copy()
+        models[:, :n_steps] -= (lengths * slope[:, :n_steps])[:, :, None] * phi[:, None, :]
         spread = state.spread
         if self.memories:
             bend, turn = self._bend(margins[:, n_steps:], label), state.seen.astype(int) % phi.shape[1]
             f = np.array(self.memories)
-            spread, gains = forgetting_step(state.spread, phi[:, None, :], f, self.ridge, turn[:, None], bend)
-            moves.append(slope[:, n_steps:, None] * gains)
+            spread, models[:, n_steps:] = forgetting_step(
+                spread, models[:, n_steps:], slope[:, n_steps:], phi[:, None, :], f, self.ridge, turn[:, None], bend
+            )
         learned = ExpertsState(
             state.weights,
-            state.models - np.concatenate(moves, axis=1),
+            np.where(known[:, :, None], models, state.models),
             np.where(known, votes, state.votes),
             np.where(known[:, :, None, None], spread, state.spread),
             np.where(known[:, 0], cost, state.cost),

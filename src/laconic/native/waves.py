@@ -18,7 +18,6 @@ from laconic.native.arrays import aligned
 from laconic.native.binding import INTEGER, POINTER, REAL, Structure, address, function
 
 _BLOCK_ROUNDS = 32  # at most: each brings the matrices of a group from memory once
-_FADED = 1e-3  # as in ``waves.forgetting``
 _GROUP_BYTES = 2**17  # of matrices, where four or more fit: models and samples are then read in longer runs
 
 
@@ -165,7 +164,7 @@ class ArmArrays(Structure):
     """``Arms`` of ``core/rls.h``: what the arms of all agents keep."""
 
     _fields_: ClassVar[Any] = [
-        *((name, INTEGER) for name in ("n_features", "fades")),
+        ("n_features", INTEGER),
         *((name, REAL) for name in ("forgetting", "ridge", "step")),
         *((name, POINTER) for name in ("models", "pair", "pair_spread", "recent", "recent_spread", "quick")),
         *((name, POINTER) for name in ("stack", "errors", "turns", "first", "pending", "raised")),
@@ -180,7 +179,6 @@ class ArmArrays(Structure):
         n_agents, size = arms.models.shape
         made: ArmArrays = cls.of(
             n_features=int(n_features),
-            fades=int(forgetting**n_features < _FADED),
             forgetting=forgetting,
             ridge=ridge,
             step=step,

@@ -16,15 +16,15 @@ from laconic._validate import shown as _shown
 from laconic._worded import ArgumentError
 from laconic.protocol.checkpoint import AgentState, Misplaced
 from laconic.protocol.dialogue import Dialogue
-from laconic.protocol.handshake import COUNT_LIMIT
-from laconic.protocol.ledger import Ledger
+from laconic.protocol.handshake import COUNT_LIMIT, ROUND_LIMIT
+from laconic.protocol.ledger import FEW, Ledger
 from laconic.protocol.messages import Decide, Kind, Offer, Statement
 from laconic.protocol.session import LOGGED, Session, Stage
 from laconic.protocol.wave_state import check_waves, put_waves, take_waves
 from laconic.protocol.waving import Waves
 from laconic.protocol.wire import MODEL_LIMIT, SHARE_LIMIT
 
-VERSION = 2
+VERSION = 3
 
 _COUNTS = ("g", "k", "label", "spoken", "heard", "unheard", "claim", "degree")
 _FLAGS = ("intact", "fresh", "counted")
@@ -32,8 +32,8 @@ _KEPT = (*_COUNTS, *_FLAGS)
 _kept = attrgetter(*_KEPT)
 
 
-def take_state(dialogue: Dialogue) -> AgentState:
-    """The state of an agent: plain values and copies of arrays."""
+def take_state(dialogue: Dialogue, samples: int) -> AgentState:
+    """The state of an agent that has read so many samples of its stream: plain values and copies of arrays."""
     ledger = dialogue.ledger
     about = {
         "version": VERSION,
@@ -41,6 +41,7 @@ def take_state(dialogue: Dialogue) -> AgentState:
         "fingerprint": dialogue.wire.mark,
         "round": dialogue.round,
         "finished": dialogue.finished,
+        "samples": samples,
         "neighbours": {name: _describe(dialogue, end) for name, end in dialogue.ends.items()},
     }
     if isinstance(ledger, Waves):
@@ -55,7 +56,8 @@ def take_state(dialogue: Dialogue) -> AgentState:
         **({"memory": row.memory.copy()} if row.memory.size else {}),
         **({"spoken": row.spoken[1:].copy()} if row.heeds else {}),
     }
-    return AgentState({**about, "tell_whole": dialogue.tell_whole, "largest": row.largest}, arrays)
+    yardsticks = {"largest": row.largest, "borrowed": [ledger.borrowed, ledger.vouched]}
+    return AgentState({**about, "tell_whole": dialogue.tell_whole, **yardsticks}, arrays)
 
 
 def _describe(dialogue: Dialogue, end: Session) -> dict[str, Any]:
@@ -70,8 +72,11 @@ def _describe(dialogue: Dialogue, end: Session) -> dict[str, Any]:
     }
 
 
-def put_state(dialogue: Dialogue, state: AgentState) -> None:
-    """Put an agent where ``state`` was taken; ValueError, and nothing is changed, if anything in it is no good."""
+def put_state(dialogue: Dialogue, state: AgentState) -> int:
+    """Put an agent where ``state`` was taken, and return how many samples it had read.
+
+    ValueError, and nothing is changed, if anything in it is no good.
+    """
     if not isinstance(state, AgentState):
         raise ArgumentError("state", f"must be an AgentState, from state() or a checkpoint; got {_shown(state)}.")
     about, arrays = state.about, state.arrays
@@ -88,15 +93,16 @@ def put_state(dialogue: Dialogue, state: AgentState) -> None:
         round, finished = _count(about["round"]), _count(about["finished"])
         if not finished <= round <= finished + 1:
             raise ValueError("state has rounds or a yardstick that no agent can have.")
+        samples = _count(about["samples"], ROUND_LIMIT)  # so that there is room for as many more
         ledger, memory = dialogue.ledger, None
         if isinstance(ledger, Waves):
             memory = check_waves(ledger, about["waves"], arrays)
         else:
             checked = _check_arrays(ledger, arrays, len(kept))
-            largest, tell_whole = about["largest"], about["tell_whole"]
-            if type(largest) not in (int, float) or not 0 <= largest < np.inf:
-                raise ValueError("state has rounds or a yardstick that no agent can have.")
-            largest = float(largest)  # here, where it may be too large for that
+            tell_whole, (borrowed, vouched) = about["tell_whole"], about["borrowed"]
+            largest, borrowed = _yardstick(about["largest"]), _yardstick(borrowed)
+            if not isinstance(vouched, bool):
+                raise TypeError(f"vouched is {vouched!r}")
             if not isinstance(tell_whole, bool):
                 raise TypeError(f"tell_whole is {tell_whole!r}")
     except Exception as error:  # whatever is wrong, nothing has been changed yet
@@ -109,6 +115,7 @@ def put_state(dialogue: Dialogue, state: AgentState) -> None:
         row = ledger.row
         row.largest, row.pull = largest, checked["pull"]
         ledger.strained, ledger.harmless = True, 0.0
+        ledger.borrowed, ledger.vouched, ledger.labels = borrowed, vouched, FEW * (largest > 0)
         for part in row.parts:
             row.put(part, checked[_place(part)])
         if row.memory.size:
@@ -133,6 +140,7 @@ def put_state(dialogue: Dialogue, state: AgentState) -> None:
         dialogue.settle()
     else:
         dialogue.accounts.count(counted)
+    return samples
 
 
 def _put_end(here: Session, end: Session) -> None:
@@ -194,6 +202,12 @@ def _read_end(dialogue: Dialogue, name: str, values: dict[str, Any]) -> Session:
             raise TypeError(f"no decision is pending with {name!r}")
         end.pend = offer, decide
     return end
+
+
+def _yardstick(value: object) -> float:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value < np.inf:
+        raise ValueError("state has rounds or a yardstick that no agent can have.")
+    return float(value)  # where it may be too large for that
 
 
 def _count(value: object, limit: int = COUNT_LIMIT) -> int:

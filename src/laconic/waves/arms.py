@@ -22,7 +22,7 @@ from laconic._validate import Array
 from laconic.guard.labels import LabelGuard
 from laconic.waves.arithmetic import Arithmetic
 from laconic.waves.forgetting import forgetting_step
-from laconic.waves.own import Own, recursive_step, reminded
+from laconic.waves.own import Own, rebuilt, recursive_step, reminded
 from laconic.waves.rule import ArmNumbers, Numbers, Rule
 
 ARMS = ("wave", "shrunk", "personal", "recent", "quick")
@@ -60,6 +60,17 @@ def shrunk(spread: Array, weights: Array, more: float) -> tuple[Array, Array]:
     both = np.linalg.solve(np.eye(n_features) + more * spread, np.column_stack([spread, weights]))
     matrix = both[:, :n_features]
     return 0.5 * (matrix + matrix.T), both[:, n_features].copy()
+
+
+def rebuilt_arms(own: Own, numbers: ArmNumbers, theta: Array) -> tuple[list[Array], Array]:
+    """P of ``shrunk``, ``personal`` and ``recent``, and the models of all arms but the wave's, of an agent's own sums.
+
+    The last two forget, and begin anew at the personal model.
+    """
+    A, b, ridge = own.information, own.moments, own.rule.ridge
+    P, w = rebuilt(A, b, numbers.shrinkage * ridge, theta)
+    Q, v = rebuilt(A, b, ridge, theta)
+    return [P, Q, np.eye(len(v)) / numbers.ridge], np.array([w, v, v, v])
 
 
 class PersonalOwn(Own):
@@ -114,10 +125,15 @@ class PersonalOwn(Own):
         self.stack.learn(errors)
         for arm in (SHRUNK, PERSONAL):
             self.spreads[arm], self.arms[arm] = recursive_step(self.spreads[arm], self.arms[arm], phi, 1.0, label)
-        self.spreads[RECENT], gain = forgetting_step(
-            self.spreads[RECENT], phi, numbers.forgetting, numbers.ridge, self._turn
+        self.spreads[RECENT], self.arms[RECENT] = forgetting_step(
+            self.spreads[RECENT],
+            self.arms[RECENT],
+            errors[1 + RECENT],
+            phi,
+            numbers.forgetting,
+            numbers.ridge,
+            self._turn,
         )
-        self.arms[RECENT] -= errors[1 + RECENT] * gain
         square = float(phi @ phi)
         if square > 0:
             self.arms[QUICK] -= (numbers.step * errors[1 + QUICK] / square) * phi
@@ -143,6 +159,12 @@ class PersonalOwn(Own):
         super().remind(ridge)
         for arm, times in ((SHRUNK, self.numbers.shrinkage), (PERSONAL, 1.0)):
             self.spreads[arm] = reminded(self.spreads[arm], times * ridge)
+
+    def rebuild(self, theta: Array) -> None:
+        """Make all arms anew, and trust them as in the beginning."""
+        super().rebuild(theta)
+        self.spreads, self.arms = rebuilt_arms(self, self.numbers, theta)
+        self.stack = Stack()
 
     def personalise(self) -> None:
         """w = P (b + ridge theta) of the personal arm.

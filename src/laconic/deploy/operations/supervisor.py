@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import signal
@@ -15,8 +14,9 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import IO, Any, NamedTuple
 
+from laconic._reports import parse_object
 from laconic.deploy.operations.screen import Screen
-from laconic.deploy.running.exits import DIVERGED, ENDED, NONSENSE, heard
+from laconic.deploy.running.exits import DIVERGED, ENDED, FAILED, NONSENSE, heard
 
 _FINAL = {ENDED: "its data ended", NONSENSE: "its settings make no sense", DIVERGED: "it diverged"}
 
@@ -319,16 +319,13 @@ def _close(process: subprocess.Popen[bytes]) -> None:
 
 def _fields(line: bytes) -> dict[str, Any] | None:
     """A line that is JSON, as the agents' own are; None for any other."""
-    try:
-        fields = json.loads(line)
-    except ValueError:
-        return None
-    return fields if isinstance(fields, dict) and isinstance(fields.get("event"), str) else None
+    fields = parse_object(line)
+    return fields if fields is not None and isinstance(fields.get("event"), str) else None
 
 
 def _cause(code: int) -> str:
     if code >= 0:
-        return f"exit code {code}"
+        return "its source of samples failed" if code == FAILED else f"exit code {code}"
     try:
         return signal.Signals(-code).name
     except ValueError:

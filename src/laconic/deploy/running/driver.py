@@ -18,6 +18,7 @@ from laconic.deploy.running.outlet import Outlet
 from laconic.deploy.running.outliers import Sentry
 from laconic.deploy.running.service import Service
 from laconic.protocol import Info
+from laconic.protocol.actions import Alert
 from laconic.protocol.pacer import Pacer
 from laconic.transport.link import Connected, Disconnected, Noticed, Received
 
@@ -58,6 +59,8 @@ class Driver:
     ----------
     stopped : int or None
         The number of the signal that stopped it.
+    failed : bool
+        Whether it has ended since its source of samples failed.
     """
 
     def __init__(
@@ -72,6 +75,7 @@ class Driver:
     ) -> None:
         self.pacer, self.outlet = pacer, outlet
         self.stopped: int | None = None
+        self.failed = False
         self._source, self._tally, self._recorder = outlet.source, outlet.tally, recorder
         self._sentry, self._desk, self._classes = sentry, desk, classes
         self._service = service or Service()
@@ -79,7 +83,7 @@ class Driver:
     def run(
         self, news: Inbox, clock: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time
     ) -> int | None:
-        """Drive until it is over; the number of the signal that stopped it, or None if the samples ended.
+        """Drive until it is over; the number of the signal that stopped it, or None if its samples ended or failed.
 
         Raises
         ------
@@ -175,7 +179,12 @@ class Driver:
         sample = source.next()
         if sample is None:
             if source.ended:
-                pacer.samples_ended(now)
+                if source.failure is None:
+                    pacer.samples_ended(now)
+                else:
+                    self.failed = True
+                    self.outlet.do([Alert("source failed", {"why": source.failure})])
+                    pacer.stop(now)
                 return False
             info = pacer.no_sample(now)
         else:

@@ -17,7 +17,7 @@ import numpy as np
 from laconic.deploy.running.classes import Classes
 from laconic.deploy.running.desk import Answering, Desk
 from laconic.deploy.running.driver import ASKED, SAMPLES, Driver, Recorder
-from laconic.deploy.running.exits import DIVERGED, ENDED, heard
+from laconic.deploy.running.exits import DIVERGED, ENDED, FAILED, heard
 from laconic.deploy.running.inbox import Inbox
 from laconic.deploy.running.metrics import Server, Tally
 from laconic.deploy.running.outlet import Outlet
@@ -83,7 +83,8 @@ def run_agent(
     Returns
     -------
     int
-        An exit code: 0 if the samples ended, 3 if it diverged, 128 and the number of the signal that stopped it.
+        An exit code: 0 if the samples ended, 3 if it diverged, 4 if its source of samples failed, 128 and the number
+        of the signal that stopped it.
     """
     named = site.agent(name).source
     record = None if trace is None else Record(trace, named.inputs, named.target, site.model.classes)
@@ -108,7 +109,9 @@ def run_agent(
             if record is not None:
                 record.write(agent)
         _log.info("stopped", extra={"agent": name, "round": agent.round, "signal": stopped})
-    return ENDED if stopped is None else 128 + stopped
+    if stopped is not None:
+        return 128 + stopped
+    return FAILED if driver.failed else ENDED
 
 
 def terms_of(site: Site, rounds: int | None = None, predictions: float = 10.0, progress: float = 10.0) -> Terms:
