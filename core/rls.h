@@ -88,7 +88,8 @@ INLINE void learn_forgetting(const Forgetting* f, i64 turn, double* model, const
     scale_row(sqrt(curvature / (scale * f->forgetting)), f->gain, f->v, size);
     const double *along = f->spread.rows + turn * stride, *down = f->spread.rows + turn;
     for (i64 k = 0; k < size; k++) f->w[k] = raised * (k < below ? along[k] : down[k * stride]) - f->v[k] * f->v[turn];
-    const double leak = (double)f->n_features * (1.0 - f->forgetting) * f->ridge, share = leak / (1.0 + leak * f->w[turn]);
+    const double leak = (double)f->n_features * (1.0 - f->forgetting) * f->ridge;
+    const double share = leak / (1.0 + leak * f->w[turn]);
     if (pow(f->forgetting, (double)f->n_features) < FADED) add_row(model, -(share * model[turn]), f->w, size);
     scale_row(sqrt(share), f->w, f->w, size);
 }

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from wave_block import Block, differing
 
-from laconic.engine import least_squares as numba_least_squares
 from laconic.engine import personal_rounds, wave_rounds, wave_sums
 from laconic.engine.endings import FINISHED
-from laconic.native import least_squares, wave_entries
+from laconic.native import wave_entries
 from laconic.native.arrays import aligned
 
 SHAPES = [(1, 3, 1), (3, 2, 1), (20, 7, 1), (22, 3, 1), (100, 4, 1), (50, 3, 2), (101, 2, 3), (201, 2, 1), (200, 2, 1)]
@@ -65,7 +64,7 @@ def run_numba_and_reset(made):
 
 
 def test_rounds_go_on_with_another_model():
-    from test_waves import run_and_reset
+    from test_rls import run_and_reset
 
     ours, theirs = both(60, 5, 12, missing=0.0)
     for block in (ours, theirs):
@@ -93,7 +92,7 @@ def personal(module, block, arms, first, stop, forgetting):
 
 
 @pytest.mark.parametrize("forgetting", [1.0, 0.97])
-@pytest.mark.parametrize(("n_features", "n_agents"), [(1, 3), (3, 2), (20, 7), (22, 3), (100, 4), (201, 2)])
+@pytest.mark.parametrize(("n_features", "n_agents"), [(1, 3), (3, 2), (20, 7), (22, 3), (100, 4), (201, 2), (400, 1)])
 def test_personal_rounds(n_features, n_agents, forgetting):
     ours, theirs = both(90, n_agents, n_features, armed=True, scored=n_features != 20)
     arms = personal_rounds.Arms(**vars(theirs.arms))
@@ -159,20 +158,3 @@ def test_adoption(n_features, outputs, forgetting):
         module.predict(block.phi, block.weights[:outputs], predictions[int(block is ours)])
     assert not differing(ours, theirs)
     assert np.array_equal(ours.theta, theirs.theta) and np.array_equal(*predictions)
-
-
-@pytest.mark.parametrize("forgetting", [1.0, 0.97])
-@pytest.mark.parametrize(
-    ("n_features", "n_agents", "n_models"), [(1, 3, 3), (3, 2, 1), (26, 5, 5), (100, 4, 4), (101, 4, 1), (203, 2, 2)]
-)
-def test_factored_least_squares(n_features, n_agents, n_models, forgetting):
-    block = Block(60, n_agents, n_features)
-    found = []
-    for module in (least_squares, numba_least_squares):
-        weights, gain = aligned(n_models, n_features, float), aligned(1, n_features, float)
-        factors = aligned(n_models * n_features, n_features, float)
-        spreads, predictions = np.full((n_models, n_features), 100.0), np.empty((60, n_agents))
-        labels = block.labels[:, :, 0].copy()
-        row = module.recursive_rounds(block.phi, labels, weights, factors, spreads, gain, forgetting, predictions)
-        found.append([weights, factors, spreads, predictions, np.array(row)])
-    assert all(np.array_equal(one, two) for one, two in zip(*found, strict=True))

@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from laconic._validate import Array
-from laconic.engine.endings import DIVERGED, FINISHED
+from laconic.engine.endings import DIVERGED, FINISHED, SPOILED
 from laconic.native.arrays import aligned
-from laconic.native.binding import INTEGER, POINTER, REAL, Structure, address, function
+from laconic.native.binding import INTEGER, POINTER, REAL, Structure, address, doubles, function
 
 _BLOCK_ROUNDS = 32  # at most: each brings the matrices of a group from memory once
 _GROUP_BYTES = 2**17  # of matrices, where four or more fit: models and samples are then read in longer runs
@@ -221,6 +221,9 @@ class Rounds(Structure):
         """Rounds over the models (N K, size) and matrices of all agents, with room for a block of rounds."""
         n_agents, size = pending.shape
         n_outputs = len(weights) // n_agents
+        for rows, array in ((n_agents * n_outputs, weights), (n_agents * n_outputs, theta), (n_agents, pending)):
+            doubles(array, rows, size)
+        doubles(spread, n_agents * size, spread.shape[1])
         block = min(_BLOCK_ROUNDS, max(1, size // (2 * n_outputs)))  # models of a block: at most half the matrices
         fitting = _GROUP_BYTES // (4 * size * size)
         history = np.empty(((block + 1) * len(weights), size))
@@ -256,9 +259,17 @@ class Rounds(Structure):
         from) and ``predictions`` are (T, N, K). ``found`` takes three distances a round, ``scores`` (2, T, N) the
         collective ones, unless it is empty.
         """
+        n_rounds, n_agents, n_outputs = shape = labels.shape
+        assert (n_agents, n_outputs) == (self.n_agents, self.n_outputs)
+        for array in (labels, targets, predictions):
+            doubles(array, *shape)
+        doubles(phi, n_rounds * n_agents, self.size)
+        doubles(squares, n_rounds * n_agents, 2 + n_outputs)
+        doubles(found, n_rounds, 3)
         self.put(phi=phi, labels=labels, targets=targets, predictions=predictions, squares=squares, found=found)
-        self.n_rounds, self.scores = len(labels), None
+        self.n_rounds, self.scores = n_rounds, None
         if scores.size:
+            doubles(scores, 2, n_rounds, n_agents)
             self.put(scores=scores)
         if scores.size and self.arms:
             self.put(scored=np.empty((self.block * self.n_agents, self.size)))
@@ -266,12 +277,15 @@ class Rounds(Structure):
     def advance(self, start: int, stop: int, *, resumes: bool = False) -> tuple[int, int]:
         """Rounds ``start`` to ``stop``: how they ended, and the row at which they did.
 
-        Where an agent diverges, or where ``spoiled`` says that a round left a model that is not finite, models that
-        predict are all as they were then, but matrices of other agents may have learned up to a block of rounds more.
-        They go on from there where a caller that has replaced the agent's model ``resumes`` at that round, or the next.
+        Where the prediction of an agent diverges, or a round is SPOILED since it left a model that is not finite, the
+        models that predict are all as they were then. Matrices of other agents may have learned up to a block of rounds
+        more. A caller that gives another model to agents that stopped there (``learned``) ``resumes`` at that round, or
+        behind the one that is spoiled; the others go on from where they are.
         """
         row = core().advance(byref(self), start, stop, resumes, self.gain)
-        return FINISHED if row == stop * self.n_agents else DIVERGED, row
+        if row == stop * self.n_agents:
+            return FINISHED, row
+        return SPOILED if self.spoiled else DIVERGED, row
 
     def measure_again(self, t: int) -> bool:
         """Distances after round ``t``, which left a model that was not finite and has been replaced."""

@@ -12,7 +12,7 @@ import numpy as np
 from laconic._validate import Array
 from laconic.protocol.accounts import Accounts
 from laconic.protocol.conversation import Conversation
-from laconic.protocol.handshake import FURTHEST
+from laconic.protocol.handshake import FENCED, FURTHEST
 from laconic.protocol.ledger import Ledger
 from laconic.protocol.messages import (
     Call,
@@ -229,15 +229,21 @@ class Dialogue(Conversation):
         self.look_at_the_shut()
 
     def look_at_the_shut(self) -> None:
-        """Hear those again whose time is over, and ask once where this process was refused: the later one may be gone.
+        """End a quarantine whose time is over, and ask where this process was refused: the later one may be gone.
 
         Who has left meanwhile is not waited for.
         """
         for end in self.ends.values():
-            if end.shut and self.moment >= end.shut_until:
-                quarantined, end.shut, end.refused = end.shut == "quarantined", "", 0
-                if not end.away:
-                    (self.connected if quarantined else self.seek_again)(end)
+            if self.moment < end.shut_until:
+                continue
+            if end.shut == "quarantined":
+                if end.away:
+                    end.shut, end.refused = "", 0
+                else:
+                    self.admit(end)
+            elif end.fenced and not end.away:
+                end.shut, end.shut_until = "", self.moment + FENCED
+                self.seek_again(end)
 
     def admit(self, end: Session) -> None:
         """Hear a neighbour again that was quarantined."""

@@ -246,7 +246,7 @@ class Handshake(Ends):
         end.proved = self.moment
         if end.fenced:  # the later process of this name may be gone: ask the others soon, too
             for other in self.ends.values():
-                if other.shut == "refused":
+                if other.fenced and other is not end:
                     other.fenced, other.shut_until = 1, min(other.shut_until, self.moment + FENCED)
         end.fenced = 0
         if end.leads and not self.lockstep:
