@@ -279,4 +279,3 @@ class Stream(Structure):
         if collective:
             made.put(squares=np.empty(shape), losses=np.empty(shape))
         return made
-
