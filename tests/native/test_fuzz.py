@@ -14,13 +14,17 @@ FLAGS = ("-std=gnu11", "-O1", "-g", "-Wno-psabi", "-fsanitize=address,undefined"
 SECONDS = 2
 
 
+def run(*command):
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+
+
 @pytest.mark.skipif(COMPILER == [None], reason="there is no C compiler here")
 @pytest.mark.parametrize("source", FUZZERS, ids=lambda path: path.stem)
 def test_decoders_survive_random_bytes(source, tmp_path):
-    made = subprocess.run([*COMPILER, *FLAGS, source, "-lm", "-o", tmp_path / "fuzz"], capture_output=True, text=True)
+    made = run(*COMPILER, *FLAGS, source, "-lm", "-o", tmp_path / "fuzz")
     if "sanitize" in made.stderr or "libasan" in made.stderr:
         pytest.skip("this compiler has no sanitizers")
     assert made.returncode == 0, made.stderr
-    run = subprocess.run([tmp_path / "fuzz", str(SECONDS), "1"], capture_output=True, text=True, timeout=120)
-    assert run.returncode == 0, run.stderr
-    assert int(run.stdout.split()[0]) > 1000
+    found = run(tmp_path / "fuzz", str(SECONDS), "1")
+    assert found.returncode == 0, found.stderr
+    assert int(found.stdout.split()[0]) > 1000
