@@ -205,7 +205,7 @@ def make_row(
     dtype: np.dtype[Any],
     engine: str = "auto",
 ) -> OneRow:
-    """The rounds of one of ``n_agents`` agents: by kernels where ``engine`` is "auto" and there are, or "compiled"."""
+    """The rounds of one of ``n_agents`` agents: by the core where ``engine`` is "auto" and it can, or "compiled"."""
     _validate.choice("engine", engine, ENGINES)
     if isinstance(features, OwnFeatures):  # which Python computes anyway
         engine = "reference"
@@ -213,6 +213,7 @@ def make_row(
         raise ValueError(f"engine must be 'reference' or 'auto' for {learner!r}, which is not compiled.")
     if engine == "compiled" or (engine == "auto" and compiles(learner)):
         from laconic.native.agent_row import NativeRow
+
         row: OneRow = NativeRow(learner, features, n_agents, n_neighbours, dtype)
         return row
     from laconic.engine.one_plain import PlainRow

@@ -90,7 +90,7 @@ class PersonalBlockOwn(BlockOwn):
 
     def _row(self, name: str) -> Array:
         """A view of the agent's model in one of the arrays of all arms."""
-        return self._arms.array(name)[self._agent, : self._block.n_features]  # type: ignore[no-any-return]
+        return self._arms.array(name)[self._agent, : self._block.n_features]
 
     @property
     def model(self) -> Array:

@@ -203,7 +203,7 @@ def make_engine(
     collective: bool = False,
     threads: int | None = 1,
 ) -> Engine:
-    """The engine of that name, ready to advance; numba is imported only if it is the compiled one."""
+    """The engine of that name, ready to advance."""
     _check(learner, features, network)
     _check_state(state, learner, features, network)
     _validate.choice("engine", engine, ("auto", "compiled", "reference"))
@@ -311,10 +311,10 @@ def _waving(
     if engine == "compiled" or (engine == "auto" and compiles(learner)):
         if not supports(learner):
             raise ValueError(f"engine must be 'reference' or 'auto' for {learner!r}: its loss has no kernel for waves.")
-        compiled = _extras.need("laconic.engine.personal", "the compiled engine")
-        kind = compiled.CompiledWaving if learner.rule().arms is None else compiled.CompiledPersonal
-        made: Engine = kind(learner, features, network, dtype, state, collective)
-        return made
+        from laconic.engine.personal import CompiledPersonal, CompiledWaving
+
+        kind = CompiledWaving if learner.rule().arms is None else CompiledPersonal
+        return kind(learner, features, network, dtype, state, collective)
     from laconic.engine.waving import Waving
 
     return Waving(learner, features, network, dtype, state, collective)

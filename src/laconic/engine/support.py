@@ -1,4 +1,4 @@
-"""Which learners can be compiled, asked without importing a compiler."""
+"""Which learners the core computes, and whether there is a core."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from importlib.util import find_spec
 from laconic.channel import Budget, EntropyQuantizer, Quantizer, remembers
 from laconic.learners import Learner, Speech
 from laconic.learners.base import Kernel
+from laconic.native.binding import library
 
-#: Losses whose squares the kernels of waves know.
+#: Losses whose squares the core knows in waves.
 WAVING = ("squared", "logistic", "squared-hinge")
 
 _V2 = "+cx16,+popcnt,+sahf,+sse3,+sse4.1,+sse4.2,+ssse3"
@@ -33,8 +34,8 @@ def supports(learner: Learner) -> bool:
 
 
 def compiles(learner: Learner) -> bool:
-    """Whether there are kernels for this learner, and numba to compile them."""
-    return has_numba() and supports(learner)
+    """Whether the core computes this learner, and was built."""
+    return library() is not None and supports(learner)
 
 
 @cache

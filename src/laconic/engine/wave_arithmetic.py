@@ -122,8 +122,7 @@ class CompiledArithmetic(Arithmetic):
         rows = rows_of(said.terms, len(base))
         message = self._message(lower, base, rows, said.n, self.turning(base, lower))
         moments = np.empty(said.codes.shape)
-        vectors = np.ravel(said.step), np.atleast_2d(said.codes), np.atleast_2d(moments)
-        for step, codes, row in zip(*vectors, strict=True):
+        for step, codes, row in zip(np.ravel(said.step), _vectors(said.codes), _vectors(moments), strict=True):
             terms.spread_vector(message, int(step), codes, row)
         made = _raised(message) if len(rows) and said.n > 0 else base, moments
         self._understood = base, lower, said, made
@@ -221,7 +220,7 @@ class CompiledArithmetic(Arithmetic):
         sizes: Numbers,
     ) -> tuple[Said, bytes, int]:
         """``told`` and ``encode`` of a message up, made in one: what it says, its bytes, and its length in bits."""
-        vectors = np.atleast_2d(moments)
+        vectors = _vectors(moments)
         rows, each = _rows_for(most, len(lower), len(vectors)), np.array([*numbers, sizes]).reshape(5, -1)
         message = self._message(lower, base, rows, n, self.turning(base, lower), len(vectors))
         sums = terms.sums_of(information, vectors, tolerance, *fineness)
@@ -243,7 +242,7 @@ class CompiledArithmetic(Arithmetic):
         moments: Array,
     ) -> tuple[Sequence[Term], Array]:
         """Terms of W = L^-1 (S + thick I) L'^-1 beyond I, upwards; and L'^-1 W^-1 L^-1 x."""
-        vectors, rows = np.atleast_2d(moments), _rows_for(most, len(lower), 0)
+        vectors, rows = _vectors(moments), _rows_for(most, len(lower), 0)
         solution = np.empty_like(vectors)
         sums = terms.sums_of(information, vectors, tolerance, *fineness)
         found = terms.solve_sums(self._message(lower, information, rows, 1.0), sums, thick, solution)
@@ -253,10 +252,10 @@ class CompiledArithmetic(Arithmetic):
         self, information: Array, n: float, thick: float, change: Array, residual: Array, trust: Numbers, size: Numbers
     ) -> Stepped:
         """The root's step d, whitened by what it told, shortened and rounded."""
-        lower, rows = np.zeros_like(information), np.atleast_2d(change)
+        lower, rows = np.zeros_like(information), _vectors(change)
         said, moved = np.empty((len(rows), len(lower) + 1), dtype=np.int64), np.empty_like(rows)
         numbers, squares = np.array([trust, size]).reshape(2, -1), np.empty(len(rows))
-        step = terms.root_step(information, n, thick, rows, np.atleast_2d(residual), numbers)
+        step = terms.root_step(information, n, thick, rows, _vectors(residual), numbers)
         raised = terms.take_step(step, lower, said, moved, squares, self._workspace)
         if change.ndim == 1:
             return Stepped((lower, raised), int(said[0, 0]), said[0, 1:], moved[0], float(squares[0]))
@@ -290,6 +289,11 @@ def _raised(message: Message) -> Array:
     made = np.empty((message.n, message.n))
     terms.add_terms(message, made)
     return made
+
+
+def _vectors(array: Array) -> Array:
+    """A row, or one for each output, that the core can read."""
+    return np.ascontiguousarray(array.reshape(-1, array.shape[-1]))
 
 
 def _rows_for(most: int, n_features: int, outputs: int) -> Array:

@@ -107,7 +107,7 @@ class BlockOwn(Own):
         """Samples from here on are fresh."""
         n, self._direction, self._counted = self._block.n_features, probe.direction, self._block.now
         self._watched[::2, :n], self._watched[1::2, :n] = theta, probe.direction
-        self._fresh.T[:] = np.reshape(probe[1:], (3, -1))
+        self._fresh[:, 0], self._fresh[:, 1], self._fresh[:, 2] = probe[1:]
 
     @property
     def probe(self) -> Probe | None:
@@ -403,7 +403,7 @@ class Record:
         self.n_agents, self._outputs = n_agents, outputs
         self.predictions, self.found = np.empty(shape), np.empty((n_rounds, 3))
         self._collective = collective
-        self.scores = np.empty((2, n_rounds if collective else 0, n_agents))  # of one type: kernels are compiled once
+        self.scores = np.empty((2, n_rounds if collective else 0, n_agents))
         self.stack: Array | None = None
         self.spoken: dict[int, records.Said] = {}
         self.rebuilt: set[tuple[int, int]] = set()  # round of the chunk, and agent

@@ -114,9 +114,11 @@ class OwnSums(Structure):
 
         A row of ``seen`` is c, then the two numbers of ``look_back``, then the first two of ``sums``.
         """
-        given = {"theta": np.ascontiguousarray(theta), "change": np.ascontiguousarray(change)}
-        arguments = _Report.of(counted=counted, made=made, residual=residual, seen=seen, **given)
-        core().report(byref(self), byref(samples), byref(arguments))
+        outputs, n = theta.shape
+        theta, change = np.ascontiguousarray(theta), np.ascontiguousarray(change)
+        arrays = [doubles(array, outputs, n) for array in (theta, change, residual)]
+        to = _Report(*arrays[:2], doubles(made, n, n), arrays[2], doubles(seen, outputs, 5), counted)
+        core().report(byref(self), byref(samples), byref(to))
         return float(self.array("numbers")[0])
 
 
@@ -163,7 +165,6 @@ class Rounds(Structure):
         theta: Array,
         loss: int,
         forgetting: float,
-        arms: ArmArrays | None = None,
     ) -> Rounds:
         """Rounds over the models (N K, size) and matrices of all agents, with room for a block of rounds."""
         n_agents, size = pending.shape
@@ -193,8 +194,6 @@ class Rounds(Structure):
             learned=np.zeros(n_agents, dtype=np.int64),
             gain=aligned(1, size, np.float64),
         )
-        if arms is not None:
-            made.put(arms=arms)
         return made
 
     def record(
@@ -242,6 +241,7 @@ class Rounds(Structure):
         """P (D, D) and models (K, D) of a wave, which theta is too; then the agent learns the samples since."""
         n_outputs, n = models.shape
         assert n_outputs == self.n_outputs and n <= self.size
+        spread, models = np.ascontiguousarray(spread), np.ascontiguousarray(models)
         core().adopt(byref(self), agent, doubles(spread, n, n), address(models), n, byref(since))
 
     def replay_arm(self, agent: int, arm: int, since: Samples) -> None:
