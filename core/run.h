@@ -7,8 +7,6 @@
 #include "features.h"
 #include "vec.h"
 
-enum { SQUARED, LOGISTIC, HINGE, SQUARED_HINGE };
-enum { ODKLA, DOKL, COMBINE_THEN_ADAPT, ADAPT_THEN_COMBINE, LOCAL, EXPERTS };
 enum { DENSE, RISE, TREAD, ENTROPY };
 enum { BY_ROUND, BY_MESSAGE, BY_BIT };
 /* What an agent sent in a round: nothing, a message, or that nothing has changed. */

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from laconic.engine.compiled import aligned
 from numba import njit
 
 from laconic.engine import wave_describing, wave_lowering, wave_spectrum, wave_sums, wide
-from laconic.engine.compiled import aligned
 
 
 @njit

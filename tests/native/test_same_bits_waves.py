@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from laconic.engine.compiled import aligned
 
 from laconic.engine import wave_coding, wave_describing, wave_inverting, wave_kernels, wave_stepping, wave_turning
-from laconic.engine.compiled import aligned
 from laconic.engine.wave_arithmetic import Factor
 from laconic.native import linalg, rice, terms
 from laconic.waves.message import heads

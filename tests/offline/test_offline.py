@@ -10,8 +10,9 @@ from conftest import NETWORKS, make_stream
 from raw_data import find_raw
 
 import laconic as lc
-from laconic.engine import least_squares
-from laconic.engine.compiled import aligned, map_features
+from laconic.native import least_squares
+from laconic.native.arrays import aligned
+from laconic.native.features import map_features
 from laconic.offline import rls
 from laconic.offline.shares import LogisticShare
 

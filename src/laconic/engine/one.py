@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from laconic import _extras, _validate
+from laconic import _validate
 from laconic._validate import Array
 from laconic.channel import Censor, remembers
 from laconic.engine.support import compiles, supports
@@ -213,6 +213,7 @@ def make_row(
         raise ValueError(f"engine must be 'reference' or 'auto' for {learner!r}, which is not compiled.")
     if engine == "compiled" or (engine == "auto" and compiles(learner)):
         from laconic.native.agent_row import NativeRow
+
         row: OneRow = NativeRow(learner, features, n_agents, n_neighbours, dtype)
         return row
     from laconic.engine.one_plain import PlainRow

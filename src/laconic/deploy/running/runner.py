@@ -29,7 +29,6 @@ from laconic.deploy.settings.sources import ZenohSettings
 from laconic.deploy.sources.base import Source
 from laconic.engine import Diverged
 from laconic.engine.blas import one_thread
-from laconic.engine.compiling import when_compiling
 from laconic.learners import Speech
 from laconic.protocol import Agent
 from laconic.protocol.actions import Terms
@@ -215,16 +214,7 @@ def assemble(
 
 
 def warm(site: Site) -> None:
-    """Load, or once for each installation compile, all that a round needs, so that the first one is not late.
-
-    Two agents of this site's kind talk to each other, here and now.
-    """
-    why = {"why": "the first start of an installation compiles for a while"}
-    with when_compiling(lambda: _log.info("prepares", extra=why)):
-        _rehearse(site)
-
-
-def _rehearse(site: Site) -> None:
+    """Load all that a round needs, so that the first one is not late: two agents of this kind exchange messages."""
     features, learner = site.features(), site.learner()
     pair = [
         Agent(name, [other], features, learner, n_agents=2, clock=site.clock, dtype=site.model.dtype)
