@@ -22,13 +22,11 @@ come l > 1.5 slots late. It leads to the same place, the more slowly the later t
 from __future__ import annotations
 
 from laconic.protocol.dialogue import Dialogue
-from laconic.protocol.ledger import STRAIN
+from laconic.protocol.ledger import AWAY, STRAIN
 from laconic.protocol.session import LIVE
 from laconic.protocol.waving import Waves
 from laconic.waves.rule import Numbers
 
-#: How many times larger than the agent's own yardstick a neighbour may be without being blamed for where it drags it.
-AWAY = 10 * STRAIN
 #: Slots by which messages may be late without a step being shortened.
 ON_TIME = 1.5
 

@@ -26,6 +26,8 @@ from laconic.protocol.messages import Kind, Refusal
 REACH = 1e6
 #: And the size that its own may be dragged to by others: predictions are then still no reason to call it diverged.
 STRAIN = DIVERGENCE
+#: How many times larger than the agent's own yardstick a neighbour may be without being blamed for where it drags it.
+AWAY = 10 * STRAIN
 
 
 @final
@@ -57,7 +59,7 @@ class Ledger:
         if self.has_duals and callable(rho):
             raise ValueError("learner must have a number for rho on agents, which keep sums over it.")
         # In the working precision, as in a step.
-        self._rho = float(self.dtype.type(rho)) if self.has_duals and isinstance(rho, Real) else None
+        self.rho = float(self.dtype.type(rho)) if self.has_duals and isinstance(rho, Real) else None
         self._live: tuple[int, ...] = ()
         self.strained = True  # whether a neighbour may be where following it means to diverge
         self.harmless = 0.0  # square of a norm that does not have to be looked at: the yardstick only grows
@@ -157,7 +159,7 @@ class Ledger:
         model = self.weights if model is None else model
         with np.errstate(over="ignore"):  # a model that is lost
             norm = float(np.dot(model, model)) ** 0.5
-        dual = 0.0 if share is None or self._rho is None else self._rho * float(np.abs(share).max())
+        dual = 0.0 if share is None or self.rho is None else self.rho * float(np.abs(share).max())
         return max(norm, dual)
 
     def begin_with(self, model: Array) -> None:
@@ -226,13 +228,13 @@ class Ledger:
         Where pulls are clipped, what passes of the shares counts.
         """
         if self.clips:  # whose shares are aligned
-            if self._rho is not None:
+            if self.rho is not None:
                 self.row.settle()
-        elif self._rho is not None:
+        elif self.rho is not None:
             total = np.zeros(self.n_features)
             for share in shares:
                 total += share
-            self.row.put("duals", self._rho * total)
+            self.row.put("duals", self.rho * total)
 
     # ----------------------------------------------------------------------------------------------------------------
     # What there is to see
