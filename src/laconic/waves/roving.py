@@ -297,8 +297,8 @@ class RovingNode(Node):
 
         With y its largest label: |C| > 10^6, or 10 where |phi| = 1; |theta| > 10^6 y; or, of some output,
         c - 2 b.theta + theta'A theta > m (1000 y)^2. Nor may n C + thick I be so far from positive that its factor, of
-        which pivots are raised, leaves all bounds; neither that of this wave nor that of the next. And the last step d has
-        the length that its energy says: |L'd|^2 = e n, L the factor of this wave.
+        which pivots are raised, leaves all bounds; neither that of this wave nor that of the next. And the last step d
+        has the length that its energy says: |L'd|^2 = e n, L the factor of this wave.
         """
         own, theta = self.own, common.theta
         reach = FURTHEST * yardstick if yardstick else _LARGEST_MODEL
