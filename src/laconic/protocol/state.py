@@ -103,8 +103,8 @@ def put_state(dialogue: Dialogue, state: AgentState) -> int:
         else:
             tell_whole, (borrowed, vouched) = about["tell_whole"], about["borrowed"]
             largest, borrowed = _yardstick(about["largest"]), _yardstick(borrowed)
-            counted = [end.counted for end in known_ends.values()]
-            checked = _check_arrays(ledger, arrays, counted, max(largest, borrowed))
+            counts = [end.counted for end in known_ends.values()]
+            checked = _check_arrays(ledger, arrays, counts, max(largest, borrowed))
             if not isinstance(vouched, bool):
                 raise TypeError(f"vouched is {vouched!r}")
             if not isinstance(tell_whole, bool):
@@ -236,7 +236,7 @@ def _read_end(dialogue: Dialogue, name: str, values: dict[str, Any]) -> Session:
 
 
 def _yardstick(value: object) -> float:
-    if type(value) not in (int, float) or not 0 <= value <= MODEL_LIMIT:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= MODEL_LIMIT:
         raise ValueError("state has rounds or a yardstick that no agent can have.")
     return float(value)
 
