@@ -134,12 +134,15 @@ class PersonalBlockOwn(BlockOwn):
     def rebuild(self, theta: Array) -> None:
         """Make all arms anew, and trust them as in the beginning."""
         super().rebuild(theta)
-        spreads, rows = rebuilt_arms(self, self.numbers, theta)
-        for place, made in zip([*self._spreads(), *self._rows()], [*spreads, *rows], strict=True):
+        arms, agent, size = self._arms, self._agent, self._block.size
+        for kept, rows in ((arms.pair, 2), (arms.pair_spread, 2 * size), (arms.recent, 1), (arms.recent_spread, size)):
+            kept[agent * rows : (agent + 1) * rows] = 0.0
+        arms.quick[agent] = 0.0
+        spreads, models = rebuilt_arms(self, self.numbers, theta)
+        for place, made in zip([*self._spreads(), *self._rows()], [*spreads, *models], strict=True):
             place[:] = made
-        self._arms.stack[self._agent] = FIRST
-        self._arms.errors[self._agent * len(FIRST) : (self._agent + 1) * len(FIRST)] = 0.0
-        personal_rounds.mix_arms(self._arms, self._block.weights)
+        arms.stack[agent], arms.errors[agent * len(FIRST) : (agent + 1) * len(FIRST)] = FIRST, 0.0
+        personal_rounds.mix_arms(arms, self._block.weights)
 
     def _personalise(self) -> None:
         """w = P (b + ridge theta) of the personal arm: see ``waves.arms``."""
@@ -160,6 +163,11 @@ class PersonalBlockOwn(BlockOwn):
         arms, n, agent = self._arms, self._block.n_features, self._agent
         pair = [_matrix(arms.pair_spread, 2 * agent + arm, n) for arm in (SHRUNK, PERSONAL)]
         return [*pair, _matrix(arms.recent_spread, agent, n)]
+
+    def check_guard(self, numbers: Array, largest: float = np.inf) -> None:
+        """ValueError unless labels of at most that size can have taught its guard these numbers."""
+        if self.guard is not None:
+            self.guard.check(numbers, largest)
 
     def parts(self) -> dict[str, Array]:
         """All of it as arrays; ``weights`` are those of the model that all share."""
