@@ -51,11 +51,13 @@ typedef struct {
 /* Rounds in which no agent sends. Row t N + i of phi, labels, predictions and squares belongs to agent i in round t. */
 typedef struct {
     i64 n_agents, n_outputs, size, stride, n_rounds, loss;
-    i64 block, group; /* so many rounds are learned by so many agents at a time, whose matrices stay in the cache */
+    i64 block, group;  /* so many rounds are learned by so many agents at a time, whose matrices stay in the cache */
+    i64 opened, until; /* the block of rounds that is being learned */
+    i64 spoiled;       /* whether it ended after a round that left models which are not finite */
+    i64* learned;      /* rounds that each agent has learned: others may be ahead of one that diverges */
     double forgetting, largest; /* largest: label so far */
     const double *phi, *labels, *targets; /* targets: labels as they are learned from */
-    double *weights, *spread, *pending;
-    const double* theta;
+    double *weights, *spread, *pending, *theta;
     double *predictions, *squares;
     double* found;   /* of every round: distance of models from their mean, their energy, their distance from theta */
     double* scores;  /* 0, or of every round and model: mean square, then mean loss, over the samples of all */

@@ -1,12 +1,9 @@
 """The compiled arithmetic of waves beside NumPy's: what is shared to the bit, what a sender says by its codes."""
 
-import numba
 import numpy as np
 import pytest
 
 from laconic.engine.wave_arithmetic import CompiledArithmetic
-from laconic.engine.wave_describing import settle_all, settle_few
-from laconic.engine.wave_spectrum import reduce_matrix
 from laconic.waves import Arithmetic
 from laconic.waves.message import Said
 from laconic.waves.rule import Fineness
@@ -31,7 +28,6 @@ def same(some, others):
         assert one[:2] == other[:2] and np.array_equal(one.codes, other.codes)
 
 
-@numba.njit(error_model="numpy")  # Python cannot call what it calls
 def settle_by(few, matrix, row, rows):
     n = len(matrix)
     diagonal, beside, lengths = np.empty(n), np.empty(n), np.empty(n)
