@@ -212,7 +212,7 @@ def make_row(
     if engine == "compiled" and not supports(learner):
         raise ValueError(f"engine must be 'reference' or 'auto' for {learner!r}, which is not compiled.")
     if engine == "compiled" or (engine == "auto" and compiles(learner)):
-        from laconic.native.agent_row import NativeRow
+        from laconic.engine.agent_row import NativeRow
 
         row: OneRow = NativeRow(learner, features, n_agents, n_neighbours, dtype)
         return row

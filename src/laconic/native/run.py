@@ -14,7 +14,6 @@ import numpy as np
 
 from laconic._validate import Array
 from laconic.channel import Budget, EntropyQuantizer, Quantizer, longest_message
-from laconic.engine.support import kernel_of
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
 from laconic.learners.base import SPOKEN, Voting
@@ -43,7 +42,7 @@ DENSE, RISE, TREAD, ENTROPY = range(4)
 _ROUNDINGS = {"rise": RISE, "tread": TREAD}
 BY_ROUND, BY_MESSAGE, BY_BIT = range(3)
 SILENT, SENT, SAME = range(3)
-FINISHED, BAD_INPUT, DIVERGED, AGAIN = range(4)
+FINISHED, BAD_INPUT, DIVERGED, AGAIN, SPOILED = range(5)
 
 _CACHED = 1 << 21  # bytes of models, as in core/rounds.c
 _MOST_HALVED = 4  # vectors of a row: of more than these half a one is too little
@@ -147,8 +146,8 @@ class Run(Structure):
 
 def make_run(learner: Learner, features: RandomFeatures, n_agents: int, dtype: Any) -> Run:
     """A run with the learner's numbers, rounded to the working precision, and without agents."""
-    kernel, loss, channel = kernel_of(learner), learner.loss.kernel, learner.channel
-    assert loss is not None  # ``supports`` has been asked
+    kernel, loss, channel = learner.kernel(), learner.loss.kernel, learner.channel
+    assert kernel is not None and loss is not None  # ``supports`` has been asked
     quantizer = channel.quantizer if channel else None
 
     def real(value: float) -> float:
