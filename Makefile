@@ -12,9 +12,9 @@ unexport PYTHONDONTWRITEBYTECODE
 export OPENBLAS_NUM_THREADS ?= 1
 PYTEST := $(BIN)/python -m pytest --numprocesses 2
 
-.PHONY: help install demo check test test-all lint format bench docs dist clean
+.PHONY: help install core-debug demo check test test-all lint format bench docs dist clean
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 $(BIN)/uv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "laconic needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
@@ -41,6 +41,12 @@ CORE := $(wildcard core/*) hatch_build.py
 $(VENV)/.core: $(VENV)/.run $(CORE)
 	@$(BIN)/python hatch_build.py --quiet
 	@touch $@
+
+core-debug: ## build the core with symbols and sanitizers
+	@mkdir -p build
+	@$${CC:-cc} -std=gnu11 -g -O1 -march=native -ffp-contract=off -fwrapv -Wno-psabi -fsanitize=address,undefined -fPIC -shared \
+		-o build/core-debug.so core/double.c core/single.c core/waves.c -lm
+	@echo "LACONIC_CORE=build/core-debug.so uses it"
 
 install: $(VENV)/.core ## install laconic into .venv, with its core
 
