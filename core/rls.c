@@ -99,7 +99,7 @@ EXPORT void watch_samples(const OwnSums* s, const Samples* fresh) {
             double *sums = s->sums + 3 * k, x = square[0] * (square[2 + k] - dot(theta, phi, size)) * dot(u, phi, size);
             sums[2] += 1.0;
             const double most = 3.0 * sqrt((sums[1] + x * x) / sums[2]);
-            x = MAX(-most, MIN(most, x));
+            x = MAX(MIN(x, most), -most);
             sums[0] += x;
             sums[1] += x * x;
         }
@@ -244,7 +244,7 @@ static void square_loss(i64 loss, const double* predictions, const double* label
     if (!labelled || loss == SQUARED || n_outputs > 1) return;
     const double label = labels[0];
     if (loss == SQUARED_HINGE) { square[0] = label * predictions[0] < 1.0; return; }
-    const double near = MIN(FARTHEST, MAX(-FARTHEST, predictions[0])), p = 1.0 / (1.0 + REAL_EXP(near));
+    const double near = MIN(MAX(predictions[0], -FARTHEST), FARTHEST), p = 1.0 / (1.0 + REAL_EXP(near));
     square[0] = MAX(p * (1.0 - p), FLATTEST);
     square[2] = near + label / (1.0 + REAL_EXP(label * near)) / square[0];
 }
@@ -262,7 +262,8 @@ static void mix_arms_of(const Arms* a, i64 i, const double* wave, i64 size) {
 EXPORT void mix_arms(const Arms* a, const double* weights, i64 n_agents, i64 size) {
     for (i64 i = 0; i < n_agents; i++) mix_arms_of(a, i, weights + i * size, size);
 }
-/* E <- 0.99 E + e e', g = E w; then w follows the exponentiated gradient: see laconic.waves.arms.Stack. */
+/* E <- 0.99 E + e e', g = E w; then w follows the exponentiated gradient: see laconic.waves.arms.Stack. Where errors are
+ * infinite their quotients are none, and count as the least. */
 static void weigh_arms(const Arms* a, i64 i, const double* e) {
     double *stack = a->stack + i * N_ARMS, *E = a->errors + i * N_ARMS * N_ARMS, slopes[N_ARMS], mean = 0.0, total = 0.0;
     for (int k = 0; k < N_ARMS; k++) {
@@ -275,7 +276,7 @@ static void weigh_arms(const Arms* a, i64 i, const double* e) {
     }
     if (!(mean > 0.0)) return;
     for (int k = 0; k < N_ARMS; k++) {
-        stack[k] *= REAL_EXP(MIN(5.0, MAX(-5.0, (mean - slopes[k]) / mean)));
+        stack[k] *= REAL_EXP(MIN(MAX((mean - slopes[k]) / mean, -5.0), 5.0));
         total += stack[k];
     }
     for (int k = 0; k < N_ARMS; k++) stack[k] = (1.0 - 0.003) * (stack[k] / total) + 0.003 * a->first[k];

@@ -7,7 +7,7 @@ import pytest
 from wave_block import Block, differing
 
 from laconic.engine import personal_rounds, wave_rounds, wave_sums
-from laconic.engine.endings import FINISHED
+from laconic.engine.endings import FINISHED, SPOILED
 from laconic.native import wave_entries
 from laconic.native.arrays import aligned
 
@@ -106,6 +106,17 @@ def test_personal_rounds(n_features, n_agents, forgetting):
         block.weights += 0.5
     wave_entries.mix_arms(ours.arms, ours.weights)
     personal_rounds.mix_arms(arms, theirs.weights)
+    assert not differing(ours, theirs)
+
+
+def test_errors_whose_squares_are_infinite():
+    ours, theirs = both(2, 3, 12, armed=True, missing=0.0, ridge=1e-300)
+    for block in (ours, theirs):
+        block.labels *= 1e300
+        block.targets = block.labels
+    arms = personal_rounds.Arms(**vars(theirs.arms))
+    ended = personal(wave_entries, ours, ours.arms, 0, 1, 1.0)
+    assert ended == personal(personal_rounds, theirs, arms, 0, 1, 1.0) == (SPOILED, 0)
     assert not differing(ours, theirs)
 
 

@@ -36,7 +36,7 @@ class Workspace:
         self._address = 0
 
     def __reduce__(self) -> Any:
-        return Workspace, ()  # nothing in it is kept from one call to the next, and an address does not travel
+        return Workspace, ()  # addresses do not travel
 
     def of(self, n_features: int, n_terms: int = 0, n_outputs: int = 1) -> int:
         """Where there is room for a message of so many terms and vectors, or for any matrix on the way."""

@@ -103,6 +103,7 @@ class OwnSums(Structure):
 
     def look_back(self, theta: Array, change: Array, residual: Array, seen: Array) -> None:
         """b - A theta into ``residual``; c - 2 b.theta + theta'A theta, and d'A d of d = ``change``, into ``seen``."""
+        theta, change = np.ascontiguousarray(theta), np.ascontiguousarray(change)
         arrays = (address(array) for array in (theta, change, residual, seen))
         core().look_back(byref(self), *arrays, seen.shape[1])
 
@@ -113,8 +114,9 @@ class OwnSums(Structure):
 
         A row of ``seen`` is c, then the two numbers of ``look_back``, then the first two of ``sums``.
         """
-        arrays = {"theta": theta, "change": change, "made": made, "residual": residual, "seen": seen}
-        core().report(byref(self), byref(samples), byref(_Report.of(counted=counted, **arrays)))
+        given = {"theta": np.ascontiguousarray(theta), "change": np.ascontiguousarray(change)}
+        arguments = _Report.of(counted=counted, made=made, residual=residual, seen=seen, **given)
+        core().report(byref(self), byref(samples), byref(arguments))
         return float(self.array("numbers")[0])
 
 
