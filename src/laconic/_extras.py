@@ -65,8 +65,8 @@ def explain(error: ModuleNotFoundError, what: str) -> ModuleNotFoundError:
     --------
     >>> print(explain(ModuleNotFoundError(name="paho.mqtt"), "MQTT"))
     MQTT needs paho-mqtt: pip install paho-mqtt, or, in a clone, pip install '.[agents]'.
-    >>> print(explain(ModuleNotFoundError(name="numba"), "the compiled engine"))
-    the compiled engine needs numba: pip install numba, or, in a clone, pip install '.'.
+    >>> print(explain(ModuleNotFoundError(name="scipy"), "a test"))
+    a test needs scipy: pip install scipy, or, in a clone, pip install '.'.
     """
     package = _PACKAGES.get((error.name or "").split(".")[0])
     if package is None or isinstance(error, MissingPackage):

@@ -96,7 +96,7 @@ class NativeRow(OneRow):
     def predict(self) -> float:
         """theta.phi(x)."""
         self._predict(self._address)
-        return self._agent.prediction  # type: ignore[no-any-return]
+        return self._agent.prediction
 
     def learn(self, label: float, t: int) -> tuple[int, float]:
         """Steps 1 and 2."""
@@ -208,7 +208,7 @@ class NativeRow(OneRow):
     @property
     def largest(self) -> float:
         """The yardstick of divergence."""
-        return self._run.largest  # type: ignore[no-any-return]
+        return self._run.largest
 
     @largest.setter
     def largest(self, value: float) -> None:

@@ -7,8 +7,8 @@ A round is cut into its steps, since others have to be waited for in between:
     hear     4. a neighbour's message         theta-hat_j, its replica
     listen   4. and 5. all that was heard     what the neighbours pull at, and the dual
 
-There are two ways to compute them behind one interface: by the kernels of the simulator (``one_compiled``), where
-learner, loss and quantizer have them and numba is there, and by the learner's own ``init``, ``step`` and ``hear`` over
+There are two ways to compute them behind one interface: by the kernels of the simulator (``agent_row``), where
+learner, loss and quantizer have them and the core was built, and by the learner's own ``init``, ``step`` and ``hear`` over
 one row of NumPy arrays (``one_plain``), which is every learner. Both move replicas by the same bits, so agents of both
 kinds understand each other.
 

@@ -203,7 +203,7 @@ def make_engine(
     collective: bool = False,
     threads: int | None = 1,
 ) -> Engine:
-    """The engine of that name, ready to advance; numba is imported only if it is the compiled one."""
+    """The engine of that name, ready to advance."""
     _check(learner, features, network)
     _check_state(state, learner, features, network)
     _validate.choice("engine", engine, ("auto", "compiled", "reference"))

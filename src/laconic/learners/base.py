@@ -78,7 +78,7 @@ class Kernel(NamedTuple):
     Attributes
     ----------
     step : str
-        Its rung in ``engine.steps``.
+        Its name in ``core/learners.h``.
     rate : schedule
         What a step is measured by, as a function of the round: eta of ADMM, the step of a gradient.
     rho, mixing : float

@@ -1,7 +1,7 @@
 """A run in the core: its numbers, its graph, what its agents hold, and room to work in.
 
-The structures are those of ``core/run.h``. The simulator has one ``Run`` for all agents. A running agent is a ``Run`` of
-one agent and the replicas of its neighbours; a process of an MPI job has its agents and the replicas of others.
+The structures are those of ``core/run.h``. The simulator has one ``Run`` for all agents. A running agent is a ``Run``
+of one agent and the replicas of its neighbours; a process of an MPI job has its agents and the replicas of others.
 """
 
 from __future__ import annotations
