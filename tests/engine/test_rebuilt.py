@@ -10,7 +10,7 @@ from conftest import make_stream
 import laconic as lc
 from laconic.engine import make_engine
 
-FEATURES = lc.RandomFeatures.gaussian(n_inputs=3, n_frequencies=6, bandwidth=1.0, seed=4)
+FEATURES = lc.RandomFeatures.gaussian(n_inputs=3, n_frequencies=7, bandwidth=1.0, seed=4)
 LEARNERS = {"waves": lc.WaveRLS(), "personal": lc.Personal(), "forgets": lc.Personal(lc.WaveRLS(forgetting=0.97))}
 
 

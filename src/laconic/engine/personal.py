@@ -141,8 +141,12 @@ class PersonalBlockOwn(BlockOwn):
     def rebuild(self, theta: Array) -> None:
         """Make all arms anew, and trust them as in the beginning."""
         super().rebuild(theta)
-        spreads, rows = rebuilt_arms(self, self.numbers, theta)
-        for place, made in zip([*self._spreads(), *self._rows()], [*spreads, *rows], strict=True):
+        agent, size = self._agent, self._block.size
+        all_rows = ("pair", 2), ("pair_spread", 2 * size), ("recent", 1), ("recent_spread", size), ("quick", 1)
+        for name, n_rows in all_rows:
+            self._arms.array(name)[agent * n_rows : (agent + 1) * n_rows] = 0.0
+        spreads, models = rebuilt_arms(self, self.numbers, theta)
+        for place, made in zip([*self._spreads(), *self._rows()], [*spreads, *models], strict=True):
             place[:] = made
         self._arms.array("stack")[self._agent] = FIRST
         self._arms.array("errors")[self._agent] = 0.0
@@ -166,6 +170,11 @@ class PersonalBlockOwn(BlockOwn):
         arms, n, agent = self._arms, self._block.n_features, self._agent
         pair = [_matrix(arms.array("pair_spread"), 2 * agent + arm, n) for arm in (SHRUNK, PERSONAL)]
         return [*pair, _matrix(arms.array("recent_spread"), agent, n)]
+
+    def check_guard(self, numbers: Array, largest: float = np.inf) -> None:
+        """ValueError unless labels of at most that size can have taught its guard these numbers."""
+        if self.guard is not None:
+            self.guard.check(numbers, largest)
 
     def parts(self) -> dict[str, Array]:
         """All of it as arrays; ``weights`` are those of the model that all share."""

@@ -14,7 +14,7 @@ from laconic import _extras, _validate
 from laconic._timetable import Given, Timetable, read
 from laconic._worded import ArgumentError
 from laconic.engine import room
-from laconic.engine.chunk import Engine
+from laconic.engine.chunk import Engine, check_state_of
 from laconic.engine.errors import Diverged
 from laconic.engine.log import Log
 from laconic.engine.mapping import engine_for
@@ -209,6 +209,8 @@ def make_engine(
     _validate.choice("engine", engine, ("auto", "compiled", "reference"))
     _validate.choice("dtype", dtype, ("float64", "float32"))
     made = _make_engine(learner, features, network, engine, dtype, state, collective, threads)
+    if state is not None and learner.speech is not Speech.OWN:  # of which the shapes are known to be right now
+        check_state_of(learner, state)
     return engine_for(made, features, dtype)
 
 

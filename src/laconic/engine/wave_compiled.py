@@ -229,6 +229,13 @@ class BlockOwn(Own):
         """Put so much of the ridge back into P; w stays what it is."""
         self._place(reminded(self._whole_spread(), ridge), self.weights)
 
+    def rebuild(self, theta: Array) -> None:
+        """Make P and w anew; what is lost may have spread to the ends of rows, too."""
+        block, agent, outputs = self._block, self._agent, self._block.outputs
+        block.spread[agent * block.size : (agent + 1) * block.size] = 0.0
+        block.weights[agent * outputs : (agent + 1) * outputs] = 0.0
+        super().rebuild(theta)
+
     def _whole_spread(self) -> Array:
         """P: a copy."""
         block, n, start = self._block, self._block.n_features, self._agent * self._block.size

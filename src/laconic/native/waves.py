@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from laconic._validate import Array
-from laconic.engine.endings import DIVERGED, FINISHED, SPOILED
 from laconic.native.arrays import aligned
 from laconic.native.binding import INTEGER, POINTER, REAL, Structure, address, doubles, function
+from laconic.native.run import DIVERGED, FINISHED, SPOILED
 
 _BLOCK_ROUNDS = 32  # at most: each brings the matrices of a group from memory once
 _GROUP_BYTES = 2**17  # of matrices, where four or more fit: models and samples are then read in longer runs

@@ -70,9 +70,8 @@ class Agent:
         On slots, say "nothing to say" after so many silent rounds, so that a neighbour that missed the last message
         finds out; whoever is not heard for ten rounds more is asked to begin anew.
     engine : "auto", "compiled" or "reference"
-        How the rounds are computed: by the simulator's kernels, or by the learner's own steps in NumPy, which needs
-        neither numba nor any time to start. Auto takes the kernels where there are. Agents of both kinds understand
-        each other.
+        How the rounds are computed: by the core, as in the simulator, or by the learner's own steps in NumPy. Auto
+        takes the core where it has the learner. Agents of both kinds understand each other.
     incarnation : int, optional
         64 bits that no other process of this name has; drawn at random if not given, as it should be outside tests.
 
