@@ -16,7 +16,6 @@ import numpy as np
 
 from laconic import _validate
 from laconic._validate import Array
-from laconic._worded import Argument, Worded
 from laconic.engine import Diverged
 from laconic.engine.endings import BAD_INPUT, DIVERGED, DIVERGENCE, SPOILED
 from laconic.features import RandomFeatures
@@ -25,7 +24,7 @@ from laconic.guard import LARGEST_LABEL
 from laconic.learners import Learner, Speech
 from laconic.model import Model
 from laconic.model.making import make_model
-from laconic.protocol.arguments import bad_sample, check_name, check_neighbours, check_size, read_label
+from laconic.protocol.arguments import bad_sample, check_name, check_neighbours, check_size, lost_model, read_label
 from laconic.protocol.checkpoint import AgentState, load_checkpoint, write_checkpoint
 from laconic.protocol.dialogue import Alert, Message
 from laconic.protocol.guard import learn_guarded
@@ -217,8 +216,7 @@ class Agent:
         if status == BAD_INPUT:
             raise bad_sample()
         if status in (DIVERGED, SPOILED) or not self._can_be_said():
-            lost = f"the model of agent {self.name!r} left all bounds; raise "
-            raise Diverged(t, None, Worded(lost, Argument("eta"), " or lower ", Argument("step"), "."))
+            raise Diverged(t, None, lost_model(self.name, self.learner))
         sent, outside, bits = self._speak(t) if self._speaks else self._say_nothing()
         sent = sent and dialogue.degree > 0
         counters = dialogue.counters
