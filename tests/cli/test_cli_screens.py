@@ -11,7 +11,7 @@ import laconic as lc
 
 
 @pytest.fixture(autouse=True)
-def terminal(monkeypatch, tmp_path, compiled):
+def terminal(monkeypatch, tmp_path):
     set_terminal(monkeypatch, tmp_path)
 
 
