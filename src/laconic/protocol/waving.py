@@ -6,8 +6,8 @@ carries (``wave_parts``).
 
 An agent without labels cannot judge what all are said to know. It takes a common model of at most a thousand times the
 one before, and passes on what it has. An agent that finds by its labels that such a model cannot be refuses it, and
-tells its own instead: of the two the smaller is right, and the one without labels takes it though fewer waves are behind
-it. When it has labels itself it looks again at what it knows, and begins anew if they contradict.
+tells its own instead: of the two the smaller is right, and the agent without labels takes it though fewer waves are
+behind it. When labels come it looks again at what it knows, and begins anew if they contradict.
 """
 
 from __future__ import annotations
