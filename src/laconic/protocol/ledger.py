@@ -31,7 +31,7 @@ AWAY = 10 * STRAIN
 #: Labels by which an agent judges for itself; and rounds in which two neighbours contradict what one alone has said.
 FEW = 8
 #: How many times the agent's own model may be larger than what its neighbours say for them to be believed independent.
-NEAR = 16.0
+SIMILAR = 16.0
 
 
 @final
@@ -153,7 +153,7 @@ class Ledger:
             self.borrowed = vote
         elif vote > self.borrowed:
             size, alone = self.size(), self.vouched and not several
-            if size <= NEAR * vote and not (alone and vote > NEAR * size):
+            if size <= SIMILAR * vote and not (alone and vote > SIMILAR * size):
                 self.borrowed = vote
         self.vouched |= several and not vote * AWAY < self.borrowed
 

@@ -15,6 +15,7 @@ import numpy as np
 from laconic._validate import Array
 from laconic.protocol.chart import Record
 from laconic.protocol.handshake import COUNT_LIMIT
+from laconic.protocol.ledger import FEW
 from laconic.protocol.waving import Waves
 from laconic.protocol.wire import MODEL_LIMIT, SHARE_LIMIT, identity
 from laconic.waves import Common
@@ -63,6 +64,7 @@ def take_waves(waves: Waves) -> tuple[dict[str, Any], dict[str, Array]]:
     about = {
         "clock": waves.clock,
         "largest": waves.waver.largest,
+        "borrowed": waves.borrowed,
         "tree": waves.tree,
         "counts": node.counts(),
         "log": [[data.hex(), start, digest] for data, (start, digest) in zip(node.log, node.trail, strict=True)],
@@ -90,8 +92,9 @@ def check_waves(waves: Waves, about: Mapping[str, Any], arrays: Mapping[str, Arr
             raise ValueError(f"state has {name} that no agent can have.")
     parts = {name: array.reshape(()) if not fresh[name].ndim else array for name, array in parts.items()}
     largest = _number(about["largest"])
+    borrowed = _number(about["borrowed"])
     check_limits(parts, node.rule, size)
-    _check_own(node, parts, largest)
+    _check_own(node, parts, max(largest, borrowed))
     front, probe = front_size(size, outputs), outputs * (size + 3)
     if len(parts["fronts"]) % front or len(parts["probe"]) not in (0, probe):
         raise ValueError("state has fronts or a probe of another size.")
@@ -121,6 +124,7 @@ def check_waves(waves: Waves, about: Mapping[str, Any], arrays: Mapping[str, Arr
         for name in ("inbox", "early")
     }
     more = {"clock": _count(about["clock"]), "tree": _count(about["tree"], 1 << 64), "largest": largest, **kept}
+    more["borrowed"] = borrowed
     more["begun"] = {_count(number, 1 << 32) for number in about["begun"]}
     return WaveMemory(parts, counts, log, links, more, records)
 
@@ -129,6 +133,7 @@ def put_waves(waves: Waves, memory: WaveMemory, names: set[str]) -> None:
     """Know what was kept; only neighbours that go by these ``names`` can have said something."""
     about, node = memory.about, waves.node
     waves.clock, waves.waver.largest, waves.begun = about["clock"], about["largest"], about["begun"]
+    waves.borrowed, waves.labels = about["borrowed"], FEW * (about["largest"] > 0)
     waves.chart.records = {identity(record.name): record for record in memory.records}
     waves.inbox = {name: parts for name, parts in about["inbox"].items() if name in names}
     waves.early = {name: parts[0] for name, parts in about["early"].items() if name in names}
