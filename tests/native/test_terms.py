@@ -1,5 +1,6 @@
 """Messages of waves in the core beside NumPy's eigenvectors, solves and products."""
 
+import pickle
 import struct
 
 import numpy as np
@@ -36,7 +37,7 @@ def heads(n):
 
 def reflections_of(U, factor):
     made = np.zeros((heads(factor.n), factor.n))
-    return made[: terms.make_reflections(U, factor.array("lower"), made, WORKSPACE)]
+    return made[: terms.make_reflections(U, factor.lower_matrix, made, WORKSPACE)]
 
 
 def product(reflections, n):
@@ -76,7 +77,7 @@ def test_reflections_triangularise_the_first_columns(n):
         pivot = left.diagonal().argmax()
         columns.append(left[:, pivot] / np.sqrt(left[pivot, pivot]))
         left -= np.outer(columns[-1], columns[-1])
-    turned = product(rows, n) @ np.linalg.solve(factor.array("lower"), np.array(columns).T)
+    turned = product(rows, n) @ np.linalg.solve(factor.lower_matrix, np.array(columns).T)
     np.testing.assert_allclose((rows**2).sum(axis=1), 2.0)
     np.testing.assert_allclose(np.tril(turned, -1), 0.0, atol=1e-10 * np.abs(turned).max())
     assert len(rows) == heads(n) and np.abs(turned.diagonal()).min() > 1e-6
@@ -94,7 +95,7 @@ def test_reflections_end_with_the_rank():
 @pytest.mark.parametrize("n_terms", [0, 1, 6])
 def test_what_a_message_means(n, n_terms):
     rng, U, factor = link(n)
-    reflections, lower = reflections_of(U, factor), factor.array("lower")
+    reflections, lower = reflections_of(U, factor), factor.lower_matrix
     rows, codes = rows_for(rng, n, n_terms), np.rint(30.0 * rng.standard_normal(n)).astype(np.int64)
     message = terms.message_of(factor, reflections, U, rows, n_terms, N_SAMPLES, WORKSPACE)
     made, vector = np.empty((n, n)), np.empty(n)
@@ -121,7 +122,7 @@ SPECTRA = {
 @pytest.mark.parametrize("kind", SPECTRA)
 def test_terms_leave_only_small_eigenvalues(n, kind):
     rng, U, factor = link(n)
-    reflections, lower = reflections_of(U, factor), factor.array("lower")
+    reflections, lower = reflections_of(U, factor), factor.lower_matrix
     values = SPECTRA[kind](rng, n)
     whitened = symmetric(rng, n, values)
     information = N_SAMPLES * U + lower @ whitened @ lower.T
@@ -164,7 +165,7 @@ def test_steps_are_finer_for_large_terms():
 @pytest.mark.parametrize("outputs", [1, 3])
 def test_a_message_up_as_bytes(n, outputs):
     rng, U, factor = link(n)
-    reflections, lower = reflections_of(U, factor), factor.array("lower")
+    reflections, lower = reflections_of(U, factor), factor.lower_matrix
     information = N_SAMPLES * U + lower @ symmetric(rng, n, SPECTRA["few"](rng, n)) @ lower.T
     moments = rng.standard_normal((outputs, n))
     rows = np.zeros((n + outputs, n + 2), dtype=np.int64)
@@ -220,7 +221,7 @@ def test_numbers_that_are_too_large_travel_as_the_largest():
 @pytest.mark.parametrize("kind", ["few", "all", "negative"])
 def test_the_root_solves(n, outputs, kind):
     rng, _, factor = link(n)
-    lower = factor.array("lower")
+    lower = factor.lower_matrix
     values = {
         "few": np.linspace(0.6, 1.9, n),
         "all": np.geomspace(0.01, 9.0, n),
@@ -263,9 +264,12 @@ def test_the_roots_step(n, along):
         np.testing.assert_allclose(squares[k], vector @ vector, rtol=1e-12)
 
 
-def test_room_for_messages_grows():
+def test_room_for_messages_is_kept():
     workspace = linalg.Workspace()
-    first = workspace.of(20)
-    assert workspace.of(20) == first and workspace.of(20, 0, 1) == first and first % 64 == 0
-    workspace.of(20, 4000)
-    assert workspace.of(20) == workspace.of(20, 4000)
+    workspace.of(20, 0, 3)
+    first = workspace.of(20, 5, 0)
+    assert first % 64 == 0 and {workspace.of(20, terms, outputs) for terms, outputs in ((0, 3), (5, 1), (0, 0))} == {
+        first
+    }
+    copy = pickle.loads(pickle.dumps(workspace))
+    assert copy.of(20) != first

@@ -61,20 +61,18 @@ def address(array: np.ndarray) -> int:
         return ctypes.addressof(_nothing_of(array))
     except TypeError:  # it is read-only
         assert array.flags.c_contiguous
-    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
+    return array.__array_interface__["data"][0]
 
 
 def doubles(array: np.ndarray, *shape: int) -> int:
     """Where a contiguous array of doubles of this shape begins."""
-    assert array.dtype is _DOUBLE or array.dtype == _DOUBLE, array.dtype
-    assert array.shape == shape, (array.shape, shape)
+    assert (array.dtype is _DOUBLE or array.dtype == _DOUBLE) and array.shape == shape
     return address(array)
 
 
 def integers(array: np.ndarray, *shape: int) -> int:
     """Where a contiguous array of 64-bit integers of this shape begins."""
-    assert array.dtype is _INTEGER or array.dtype == _INTEGER, array.dtype
-    assert array.shape == shape, (array.shape, shape)
+    assert (array.dtype is _INTEGER or array.dtype == _INTEGER) and array.shape == shape
     return address(array)
 
 
@@ -129,7 +127,7 @@ class Structure(ctypes.Structure):
 
     def array(self, name: str) -> np.ndarray:
         """The array that a field points into."""
-        return self._kept[name]  # type: ignore[no-any-return]
+        return self._kept[name]
 
     def structure(self, name: str) -> Any:
         """The structure that a field points to."""

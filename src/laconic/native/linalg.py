@@ -32,18 +32,18 @@ class Workspace:
 
     def __init__(self) -> None:
         self._room = np.empty(0)
-        self._for = (-1, -1, -1)
-        self._address = 0
+        self._n_features = self._n_terms = self._n_outputs = self._address = 0
 
     def __reduce__(self) -> Any:
         return Workspace, ()  # addresses do not travel
 
     def of(self, n_features: int, n_terms: int = 0, n_outputs: int = 1) -> int:
         """Where there is room for a message of so many terms and vectors, or for any matrix on the way."""
-        n, terms, outputs = self._for
-        if n != n_features or terms < n_terms or outputs < n_outputs:
-            self._for = n_features, n_terms, n_outputs
-            self._room = np.empty(_core().room(n_features, n_terms, n_outputs) + 8)
+        if n_features != self._n_features:
+            self._n_features, self._n_terms, self._n_outputs = n_features, -1, 0
+        if n_terms > self._n_terms or n_outputs > self._n_outputs:
+            self._n_terms, self._n_outputs = max(n_terms, self._n_terms), max(n_outputs, self._n_outputs)
+            self._room = np.empty(_core().room(n_features, self._n_terms, self._n_outputs) + 8)
             self._address = -(-address(self._room) // 64) * 64
         return self._address
 
@@ -56,7 +56,11 @@ class Factor(Structure):
         ("size", INTEGER),
         *((name, POINTER) for name in ("lower", "inverse", "inverse_t", "lower_t")),
     ]
+    lower_matrix: Array
     room: Array
+
+    def __reduce__(self) -> Any:
+        return factor_of, (self.lower_matrix,)
 
 
 def factor_of(lower: Array, room: Array | None = None) -> Factor:
@@ -65,9 +69,9 @@ def factor_of(lower: Array, room: Array | None = None) -> Factor:
     size = -(-n // 4) * 4
     if room is None:  # what is outside the triangles stays 0
         room = aligned(3 * size, n, np.float64).reshape(3, size, size)
-    doubles(lower, n, n)
-    made: Factor = Factor.of(n=n, size=size, lower=lower, inverse=room[0], inverse_t=room[1], lower_t=room[2])
-    made.room = room
+    first, step = doubles(room, 3, size, size), 8 * size * size
+    made = Factor(n, size, doubles(lower, n, n), first, first + step, first + 2 * step)
+    made.lower_matrix, made.room = lower, room
     _core().invert(made.address)
     return made
 
