@@ -28,7 +28,7 @@ def _core() -> Any:
 
 
 class Workspace:
-    """Memory for the core, of one thread: what a call needs is known before, and kept for the next."""
+    """Memory for calls of one thread into the core: sized before a call, and kept for the next."""
 
     def __init__(self) -> None:
         self._room = np.empty(0)
@@ -64,10 +64,10 @@ class Factor(Structure):
 
 
 def factor_of(lower: Array, room: Array | None = None) -> Factor:
-    """What follows from L. ``room`` is that of a factor of the same size that is no longer needed."""
+    """The factor L with its inverse. ``room`` is that of a factor of the same size that is no longer needed."""
     n = len(lower)
     size = -(-n // 4) * 4
-    if room is None:  # what is outside the triangles stays 0
+    if room is None:  # entries outside the triangles stay 0
         room = aligned(3 * size, n, np.float64).reshape(3, size, size)
     first, step = doubles(room, 3, size, size), 8 * size * size
     made = Factor(n, size, doubles(lower, n, n), first, first + step, first + 2 * step)
@@ -91,7 +91,7 @@ def cholesky(matrix: Array, least: float, lower: Array, workspace: Workspace) ->
 
 
 def above(symmetric: Array, least: float, workspace: Workspace) -> bool:
-    """Whether all eigenvalues are larger than ``least``: whether what is left of the matrix has a factor."""
+    """Whether all eigenvalues are larger than ``least``: whether the matrix less ``least`` I has a factor."""
     size = len(symmetric)
     given = doubles(symmetric, size, size)
     return not _core().factor(given, size, 1.0, -least, _LEAST_POSITIVE, None, workspace.of(size))
