@@ -109,27 +109,30 @@ static const real COSINE[] = {2.4438451873720624e-05f, -0.001388736767694354f, 0
 enum { N_TERMS = 3 };
 #endif
 
-INLINE void sine_cosine(vec phase, vec* sine, vec* cosine) {
-    const vec shifted = fused(phase, each(TWO_OVER_PI), each(MAGIC)), turns = shifted - each(MAGIC);
-    const ivec quadrant = (ivec)shifted, one = (ivec){0} + 1, two = one + one;
-    const vec r = fused(turns, each(-HALF_PI_REST), fused(turns, each(-HALF_PI), phase)), z = r * r;
-    vec s = each(SINE[0]), c = each(COSINE[0]);
-    for (int k = 1; k < N_TERMS; k++) { s = fused(s, z, each(SINE[k])); c = fused(c, z, each(COSINE[k])); }
-    s = fused(s * z, r, r);
-    c = fused(fused(c, z, each((real)-0.5)), z, each(1));
-    const ivec odd = -(quadrant & one);
-    const vec a = choose(odd, c, s), b = choose(odd, s, c);
-    *sine = (vec)((ivec)a ^ ((quadrant & two) << (REAL_BITS - 2)));
-    *cosine = (vec)((ivec)b ^ (((quadrant + one) & two) << (REAL_BITS - 2)));
-}
-INLINE void put_waves(const real* phases, real scale, real* cosines, real* sines) {
-    vec s, c;
-    sine_cosine(load(phases), &s, &c);
-    store(cosines, each(scale) * c);
-    store(sines, each(scale) * s);
+#define LANE_BYTES 32
+#define LANED(f) f##_32
+#include "sincos.h"
+#if defined(__AVX512F__) /* registers of 64 bytes: lanes do not meet, so the bits are the same */
+#define LANE_BYTES 64
+#define LANED(f) f##_64
+#include "sincos.h"
+enum { WIDE = 1 };
+#else
+#define put_waves_64 put_waves_32
+enum { WIDE = 0 };
+#endif
+
+/* Waves of a row, some vectors at a time: the last ones end where the row does, and repeat some of those before. */
+INLINE void put_row(int wide, const real* phases, i64 L, real scale, real* phi) {
+    const i64 step = wide ? 2 * W : W;
+    for (i64 k = 0; k < L; k += step) {
+        const i64 at = k < L - step ? k : L - step;
+        if (wide) put_waves_64(phases + at, scale, phi + at, phi + L + at);
+        else put_waves_32(phases + at, scale, phi + at, phi + L + at);
+    }
 }
 /* phi = scale [cos, sin] of rows of phases; returns how many rows precede the first with a phase that is not finite.
- * The last vector of a row ends where its waves do, and repeats some of those before. */
+ */
 static i64 wave_rows(const Features* f, const real* phases, i64 n_rows, real* phi) {
     const i64 L = f->n_frequencies;
     const real scale = (real)f->scale;
@@ -138,12 +141,11 @@ static i64 wave_rows(const Features* f, const real* phases, i64 n_rows, real* ph
     int inside = 1;
     for (int j = 0; j < W; j++) inside &= beyond[j] == 0;
     for (i64 row = 0; row < n_rows; row++, phases += f->stride, phi += f->size) {
-        if (L >= W) {
-            for (i64 k = 0; k < L - W; k += W) put_waves(phases + k, scale, phi + k, phi + L + k);
-            put_waves(phases + L - W, scale, phi + L - W, phi + 2 * L - W);
-        } else {
+        if (WIDE && L >= 2 * W) put_row(1, phases, L, scale, phi);
+        else if (L >= W) put_row(0, phases, L, scale, phi);
+        else {
             real cosines[W], sines[W];
-            put_waves(phases, scale, cosines, sines);
+            put_waves_32(phases, scale, cosines, sines);
             memcpy(phi, cosines, L * sizeof(real));
             memcpy(phi + L, sines, L * sizeof(real));
         }

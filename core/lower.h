@@ -7,7 +7,7 @@
  */
 #ifndef LOWER_H
 #define LOWER_H
-#include "rows.h"
+#include "tiles.h"
 
 typedef struct { double* rows; i64 size, stride; } Lower;
 
@@ -15,26 +15,6 @@ typedef struct { double* rows; i64 size, stride; } Lower;
  * are crossed, P <- P - w v' - v w'; and gain = P x. */
 enum { LOWER = 1, RAISE = 2, LOWER_TWICE = 4, GAIN = 8, CROSS = 16 };
 typedef struct { const double *u, *v, *w, *x; double raised; double* gain; } Pass;
-
-enum { TILE = 4 };
-typedef struct { vec row[TILE]; } Tile;
-
-#if defined(__clang__)
-#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#else
-#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (ivec){__VA_ARGS__})
-#endif
-
-INLINE Tile transposed(Tile t) {
-    const vec a = SHUFFLE(t.row[0], t.row[1], 0, 4, 1, 5), b = SHUFFLE(t.row[0], t.row[1], 2, 6, 3, 7);
-    const vec c = SHUFFLE(t.row[2], t.row[3], 0, 4, 1, 5), d = SHUFFLE(t.row[2], t.row[3], 2, 6, 3, 7);
-    return (Tile){{SHUFFLE(a, c, 0, 1, 4, 5), SHUFFLE(a, c, 2, 3, 6, 7), SHUFFLE(b, d, 0, 1, 4, 5), SHUFFLE(b, d, 2, 3, 6, 7)}};
-}
-/* The sum of each row, its lanes from the first to the last. */
-INLINE vec row_sums(Tile t) {
-    const Tile c = transposed(t);
-    return ((c.row[0] + c.row[1]) + c.row[2]) + c.row[3];
-}
 
 INLINE void scale_row(double factor, const double* row, double* scaled, i64 n) {
     for (i64 k = 0; k < n; k += W) store(scaled + k, each(factor) * load(row + k));
@@ -46,16 +26,16 @@ INLINE Tile factors_of(const double* row, double sign, i64 j) {
     for (int r = 0; r < TILE; r++) f.row[r] = each(sign * row[j + r]);
     return f;
 }
-typedef struct { Tile u, v, w, x; } Factors;
-INLINE Factors factors_at(const Pass s, const int how, i64 j) {
-    Factors f;
+typedef struct { Tile u, v, w, x; } RowFactors;
+INLINE RowFactors factors_at(const Pass s, const int how, i64 j) {
+    RowFactors f;
     if (how & LOWER) f.u = factors_of(s.u, -1.0, j);
     if (how & LOWER_TWICE) { f.v = factors_of(how & CROSS ? s.w : s.v, -1.0, j); f.w = factors_of(how & CROSS ? s.v : s.w, -1.0, j); }
     if (how & GAIN) f.x = factors_of(s.x, 1.0, j);
     return f;
 }
 /* Change columns k to k + 3 of four rows of P. */
-INLINE Tile change_tile(double* row, i64 stride, const Pass s, const int how, const Factors f, i64 k) {
+INLINE Tile change_tile(double* row, i64 stride, const Pass s, const int how, const RowFactors f, i64 k) {
     vec u, v, w;
     Tile p;
     if (how & LOWER) u = load(s.u + k);
@@ -80,7 +60,7 @@ INLINE vec sum_down(Tile p, Tile x) {
 
 INLINE void pass_four(const Lower m, const Pass s, const int how, i64 j) {
     double* row = m.rows + j * m.stride;
-    const Factors f = factors_at(s, how, j);
+    const RowFactors f = factors_at(s, how, j);
     Tile sums = {{{0}}};
     for (i64 k = 0; k < j; k += W) {
         const Tile p = change_tile(row, m.stride, s, how, f, k);
@@ -91,19 +71,10 @@ INLINE void pass_four(const Lower m, const Pass s, const int how, i64 j) {
 }
 
 #if defined(__AVX512F__)
-/* Registers of 64 bytes take eight columns at a time, with the same bits: sums along rows r and r + 4 lie in one. */
-typedef double wide __attribute__((vector_size(64)));
-typedef double unaligned_wide __attribute__((vector_size(64), aligned(8), may_alias));
-INLINE wide load_wide(const double* p) { return *(const unaligned_wide*)p; }
-INLINE void store_wide(double* p, wide v) { *(unaligned_wide*)p = v; }
-INLINE wide each_wide(double x) { return x - (wide){0}; }
-INLINE wide fused_wide(wide a, wide b, wide c) { return (wide)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c); }
 INLINE wide load_part_wide(const double* p, int half) { return half ? (wide)_mm512_zextpd256_pd512(_mm256_loadu_pd(p)) : load_wide(p); }
 INLINE void store_part_wide(double* p, wide v, int half) { if (half) _mm256_storeu_pd(p, _mm512_castpd512_pd256((__m512d)v)); else store_wide(p, v); }
-INLINE wide twice(const double* p) { return (wide)_mm512_broadcast_f64x4(_mm256_loadu_pd(p)); }
-INLINE wide lower_halves(wide a, wide b) { return (wide)_mm512_shuffle_f64x2((__m512d)a, (__m512d)b, 0x44); }
-INLINE wide upper_halves(wide a, wide b) { return (wide)_mm512_shuffle_f64x2((__m512d)a, (__m512d)b, 0xEE); }
 
+/* Eight columns at a time, with the same bits: sums along rows r and r + 4 lie in one register. */
 INLINE void pass_eight(const Lower m, const Pass s, const int how, i64 j) {
     double* row = m.rows + j * m.stride;
     wide u[2 * TILE], v[2 * TILE], w[2 * TILE], x[2 * TILE], sums[TILE] = {{0}};
@@ -138,7 +109,7 @@ INLINE void pass_eight(const Lower m, const Pass s, const int how, i64 j) {
         first.row[r] = (vec)_mm512_castpd512_pd256((__m512d)sums[r]);
         second.row[r] = (vec)_mm512_extractf64x4_pd((__m512d)sums[r], 1);
     }
-    const Factors f = factors_at(s, how, j), g = factors_at(s, how, j + TILE);
+    const RowFactors f = factors_at(s, how, j), g = factors_at(s, how, j + TILE);
     const vec x_j = load(s.x + j);
     double* below = row + TILE * m.stride;
     const Tile a = change_tile(row, m.stride, s, how, f, j), b = change_tile(below, m.stride, s, how, g, j), c = change_tile(below, m.stride, s, how, g, j + TILE);

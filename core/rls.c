@@ -25,24 +25,14 @@ static void learn_sample(const Rls* a, const double* phi, const double* square) 
     scale_row(sqrt(scale), a->gain, a->pending, a->size);
 }
 /* Subtract from P what is pending. */
-EXPORT void finish_matrix(const Rls* a) {
+static void finish_matrix(const Rls* a) {
     pass(matrix_of(a), (Pass){.u = a->pending}, LOWER);
     clear_row(a->pending, a->size);
 }
 /* Learn samples again, from a model that a wave brought. */
-EXPORT void replay_samples(const Rls* a, const Samples* s) {
+static void replay_samples(const Rls* a, const Samples* s) {
     for (i64 row = s->first; row < s->stop; row += s->step) learn_sample(a, s->phi + row * a->size, s->squares + row * (2 + a->n_outputs));
     finish_matrix(a);
-}
-/* P and models of a wave, of n features without padding; theta is what the models are now. Then samples since. */
-EXPORT void adopt_model(const Rls* a, const double* spread, const double* models, i64 n, double* theta, const Samples* since) {
-    clear_row(a->pending, a->size);
-    for (i64 i = 0; i < n; i++) memcpy(a->spread + i * a->stride, spread + i * n, MIN(n, i / TILE * TILE + TILE) * sizeof(double));
-    for (i64 k = 0; k < a->n_outputs; k++) {
-        memcpy(a->models + k * a->size, models + k * n, n * sizeof(double));
-        memcpy(theta + k * a->size, models + k * n, n * sizeof(double));
-    }
-    replay_samples(a, since);
 }
 /* Predictions of one agent's models, with the bits of its rounds. */
 EXPORT void predict_sample(const double* models, i64 n_outputs, i64 size, const double* phi, double* predictions) {
@@ -109,7 +99,7 @@ EXPORT void watch_samples(const OwnSums* s, const Samples* fresh) {
             double *sums = s->sums + 3 * k, x = square[0] * (square[2 + k] - dot(theta, phi, size)) * dot(u, phi, size);
             sums[2] += 1.0;
             const double most = 3.0 * sqrt((sums[1] + x * x) / sums[2]);
-            x = MAX(-most, MIN(most, x));
+            x = MAX(MIN(x, most), -most);
             sums[0] += x;
             sums[1] += x * x;
         }
@@ -184,26 +174,45 @@ typedef struct {
     double *weights, *factors, *spreads, *predictions, *gain;
 } Bierman;
 
-static void learn_factored(const Bierman* b, i64 m, const double* phi, double label) {
-    const i64 n = b->size;
-    double *model = b->weights + m * n, *spreads = b->spreads + m * b->n_features, *gain = b->gain, before = 1.0;
-    const double error = label - dot(model, phi, n);
-    clear_row(gain, n);
-    for (i64 j = 0; j < b->n_features; j++) {
-        double* column = b->factors + (m * b->n_features + j) * n;
-        const i64 length = (j + W - 1) / W * W;
-        const double share = phi[j] + dot(column, phi, length), scaled = spreads[j] * share, after = before + scaled * share;
-        spreads[j] *= before / after;
-        const vec step = each(-share / before), add = each(scaled);
-        for (i64 k = 0; k < length; k += W) {
-            const vec old = load(column + k), so_far = load(gain + k);
-            store(column + k, fused(step, so_far, old));
-            store(gain + k, fused(add, old, so_far));
-        }
-        gain[j] = scaled;
+/* Up to four columns from column j on, one after the other in every entry; before and after are n of the gain g/n. */
+INLINE double learn_columns(int columns, double* first, i64 size, double* spreads, double* gain, const double* phi, i64 j, double before) {
+    double added[TILE];
+    vec step[TILE], add[TILE];
+    for (int c = 0; c < columns; c++) {
+        const double share = phi[j + c] + dot(first + c * size, phi, c ? j + TILE : j), after = before + spreads[j + c] * share * share;
+        added[c] = spreads[j + c] * share;
+        spreads[j + c] *= before / after;
+        step[c] = each(-share / before);
+        add[c] = each(added[c]);
         before = after;
     }
-    add_row(model, error / before, gain, n);
+    for (i64 k = 0; k < j; k += W) {
+        vec so_far = load(gain + k);
+        for (int c = 0; c < columns; c++) {
+            const vec old = load(first + c * size + k);
+            store(first + c * size + k, fused(step[c], so_far, old));
+            so_far = fused(add[c], old, so_far);
+        }
+        store(gain + k, so_far);
+    }
+    vec last = {added[0]};
+    for (int c = 1; c < columns; c++) {
+        const vec old = load(first + c * size + j);
+        store(first + c * size + j, fused(step[c], last, old));
+        last = fused(add[c], old, last);
+        last[c] = added[c];
+    }
+    store(gain + j, last);
+    return before;
+}
+static void learn_factored(const Bierman* b, i64 m, const double* phi, double label) {
+    const i64 n = b->size, n_features = b->n_features;
+    double *model = b->weights + m * n, *factors = b->factors + m * n_features * n, *spreads = b->spreads + m * n_features, before = 1.0;
+    const double error = label - dot(model, phi, n);
+    i64 j = 0;
+    for (; j + TILE <= n_features; j += TILE) before = learn_columns(TILE, factors + j * n, n, spreads, b->gain, phi, j, before);
+    if (j < n_features) before = learn_columns((int)(n_features - j), factors + j * n, n, spreads, b->gain, phi, j, before);
+    add_row(model, error / before, b->gain, n);
 }
 /* All of a round is predicted before any of it is learned. Returns the first row that overflows, or all rows. */
 EXPORT i64 recursive_rounds(const Bierman* b) {
@@ -235,7 +244,7 @@ static void square_loss(i64 loss, const double* predictions, const double* label
     if (!labelled || loss == SQUARED || n_outputs > 1) return;
     const double label = labels[0];
     if (loss == SQUARED_HINGE) { square[0] = label * predictions[0] < 1.0; return; }
-    const double near = MIN(FARTHEST, MAX(-FARTHEST, predictions[0])), p = 1.0 / (1.0 + REAL_EXP(near));
+    const double near = MIN(MAX(predictions[0], -FARTHEST), FARTHEST), p = 1.0 / (1.0 + REAL_EXP(near));
     square[0] = MAX(p * (1.0 - p), FLATTEST);
     square[2] = near + label / (1.0 + REAL_EXP(label * near)) / square[0];
 }
@@ -253,7 +262,8 @@ static void mix_arms_of(const Arms* a, i64 i, const double* wave, i64 size) {
 EXPORT void mix_arms(const Arms* a, const double* weights, i64 n_agents, i64 size) {
     for (i64 i = 0; i < n_agents; i++) mix_arms_of(a, i, weights + i * size, size);
 }
-/* E <- 0.99 E + e e', g = E w; then w follows the exponentiated gradient: see laconic.waves.arms.Stack. */
+/* E <- 0.99 E + e e', g = E w; then w follows the exponentiated gradient: see laconic.waves.arms.Stack. Where errors are
+ * infinite their quotients are none, and count as the least. */
 static void weigh_arms(const Arms* a, i64 i, const double* e) {
     double *stack = a->stack + i * N_ARMS, *E = a->errors + i * N_ARMS * N_ARMS, slopes[N_ARMS], mean = 0.0, total = 0.0;
     for (int k = 0; k < N_ARMS; k++) {
@@ -266,7 +276,7 @@ static void weigh_arms(const Arms* a, i64 i, const double* e) {
     }
     if (!(mean > 0.0)) return;
     for (int k = 0; k < N_ARMS; k++) {
-        stack[k] *= REAL_EXP(MIN(5.0, MAX(-5.0, (mean - slopes[k]) / mean)));
+        stack[k] *= REAL_EXP(MIN(MAX((mean - slopes[k]) / mean, -5.0), 5.0));
         total += stack[k];
     }
     for (int k = 0; k < N_ARMS; k++) stack[k] = (1.0 - 0.003) * (stack[k] / total) + 0.003 * a->first[k];
@@ -321,38 +331,62 @@ static void settle_arms(const Rounds* r, i64 i) {
     r->arms->raised[i] = 1.0;
 }
 
-INLINE double* kept(double* history, const Rounds* r, i64 slot, i64 i) { return history + (slot * r->n_agents + i) * r->n_outputs * r->size; }
+/* Agent i takes over P and models of a wave, of n features without padding, and theta is these models. Then samples since. */
+EXPORT void adopt_wave(const Rounds* r, i64 i, const double* spread, const double* models, i64 n, const Samples* since) {
+    const Rls a = wave_of(r, i, r->gain);
+    double* theta = r->theta + i * a.n_outputs * a.size;
+    clear_row(a.pending, a.size);
+    for (i64 j = 0; j < n; j++) memcpy(a.spread + j * a.stride, spread + j * n, MIN(n, j / TILE * TILE + TILE) * sizeof(double));
+    for (i64 k = 0; k < a.n_outputs; k++) {
+        memcpy(a.models + k * a.size, models + k * n, n * sizeof(double));
+        memcpy(theta + k * a.size, models + k * n, n * sizeof(double));
+    }
+    replay_samples(&a, since);
+}
+/* Its shrunk or personal arm, k = 0 or 1, learns samples since. */
+EXPORT void replay_arm(const Rounds* r, i64 i, i64 k, const Samples* since) {
+    const Rls arm = arm_of(r, i, k, r->gain);
+    replay_samples(&arm, since);
+}
+/* Nothing of agent i's P is pending any more. */
+EXPORT void finish_agent(const Rounds* r, i64 i) {
+    const Rls wave = wave_of(r, i, r->gain);
+    finish_matrix(&wave);
+}
+
+/* Models of agent i before round t of the block. */
+INLINE double* kept(double* history, const Rounds* r, i64 t, i64 i) { return history + ((t - r->opened) * r->n_agents + i) * r->n_outputs * r->size; }
 INLINE double* predicting(const Rounds* r) { return r->arms ? r->arms->models : r->weights; }
 
-/* Agents begin to end learn rounds start to stop of a block; returns the first row that diverges, or stop N. */
-static i64 learn_group(const Rounds* r, i64 start, i64 stop, i64 begin, i64 end, double* gain) {
+/* Agents begin to end learn the rounds of a block, each from where it is; returns the first row that diverges, or all. */
+static i64 learn_group(const Rounds* r, i64 begin, i64 end, double* gain) {
     const i64 n = r->size, K = r->n_outputs, N = r->n_agents;
-    const double* models = predicting(r);
-    copy_row(models + begin * K * n, kept(r->history, r, 0, begin), (end - begin) * K * n);
-    for (i64 t = start; t < stop; t++) {
-        const double limit = DIVERGENCE * r->limits[t - start];
+    for (i64 t = r->opened; t < r->until; t++) {
+        const double limit = DIVERGENCE * r->limits[t - r->opened];
         for (i64 i = begin; i < end; i++) {
+            if (r->learned[i] > t) continue;
             const i64 row = t * N + i;
-            const double* phi = r->phi + row * n;
+            const double *phi = r->phi + row * n, *models = predicting(r) + i * K * n;
             double *predictions = r->predictions + row * K, *square = r->squares + row * (2 + K);
             for (i64 k = 0; k < K; k++) {
-                predictions[k] = dot(models + (i * K + k) * n, phi, n);
+                predictions[k] = dot(models + k * n, phi, n);
                 if (!(fabs(predictions[k]) <= limit)) return row;
             }
             square_loss(r->loss, predictions, r->targets + row * K, K, square);
             if (r->arms) {
                 const Arms* a = r->arms;
-                if (r->scores) copy_row(a->adopted[i] ? a->shared + i * n : r->weights + i * n, kept(r->scored, r, t - start, i), n);
+                if (r->scores) copy_row(a->adopted[i] ? a->shared + i * n : r->weights + i * n, kept(r->scored, r, t, i), n);
                 memcpy(a->stacks + row * N_ARMS, a->stack + i * N_ARMS, N_ARMS * sizeof(double));
                 learn_arms(r, i, phi, square, gain);
             } else {
                 const Rls wave = wave_of(r, i, gain);
                 learn_sample(&wave, phi, square);
             }
-            copy_row(models + i * K * n, kept(r->history, r, t + 1 - start, i), K * n);
+            copy_row(models, kept(r->history, r, t + 1, i), K * n);
+            r->learned[i] = t + 1;
         }
     }
-    return stop * N;
+    return r->until * N;
 }
 /* Distance of models from their mean, their energy, and their distance from theta; whether the energy is finite. */
 EXPORT i64 measure_models(const Rounds* r, const double* models, i64 t, double* mean) {
@@ -391,51 +425,73 @@ static void score_round(const Rounds* r, const double* models, i64 t) {
 }
 
 /* A block of rounds is opened, learned by agents, measured, and closed; after the last one agents are settled. Agents
- * begin to end, and rounds from to to, may be parts of all: threads can share them, each with a row of its own as room. */
-EXPORT void open_block(const Rounds* r, i64 start, i64 stop) {
+ * begin to end, and rounds from to to, may be parts of all: threads can share them, each with a row of its own as room.
+ *
+ * An agent that diverges stops, and the others learn the whole block. Then models that predict are put back to that
+ * round, matrices are not. A caller that gives the agent another model resumes there: the others are where they were. */
+EXPORT void open_block(Rounds* r, i64 start, i64 stop) {
     double top = r->limits[0] = r->largest;
+    r->opened = start;
+    r->until = stop;
+    for (i64 i = 0; i < r->n_agents; i++) r->learned[i] = start;
     for (i64 t = start; t < stop; t++) {
         const double* labels = r->labels + t * r->n_agents * r->n_outputs;
         for (i64 k = 0; k < r->n_agents * r->n_outputs; k++) top = fabs(labels[k]) > top ? fabs(labels[k]) : top;
         r->limits[t + 1 - start] = top;
     }
 }
-EXPORT i64 learn_block(const Rounds* r, i64 start, i64 stop, i64 begin, i64 end, double* gain) {
-    i64 bad = stop * r->n_agents;
+/* Agents that are at round t keep their models, others get back those that they had learned. */
+EXPORT void enter_block(const Rounds* r, i64 t) {
+    const i64 own = r->n_outputs * r->size;
+    for (i64 i = 0; i < r->n_agents; i++) {
+        double* models = predicting(r) + i * own;
+        if (r->learned[i] == t) copy_row(models, kept(r->history, r, t, i), own);
+        else copy_row(kept(r->history, r, r->learned[i], i), models, own);
+    }
+}
+EXPORT i64 learn_block(const Rounds* r, i64 begin, i64 end, double* gain) {
+    i64 bad = r->until * r->n_agents;
     for (; begin < end; begin += r->group) {
-        const i64 row = learn_group(r, start, stop, begin, MIN(begin + r->group, end), gain);
+        const i64 row = learn_group(r, begin, MIN(begin + r->group, end), gain);
         bad = MIN(bad, row);
     }
     return bad;
 }
 /* Returns the first round after which models are not finite, or to. */
-EXPORT i64 measure_block(const Rounds* r, i64 start, i64 from, i64 to, double* mean) {
+EXPORT i64 measure_block(const Rounds* r, i64 from, i64 to, double* mean) {
     for (; from < to; from++) {
-        if (r->scores) score_round(r, kept(r->scored, r, from - start, 0), from);
-        if (!measure_models(r, kept(r->history, r, from + 1 - start, 0), from, mean)) break;
+        if (r->scores) score_round(r, kept(r->scored, r, from, 0), from);
+        if (!measure_models(r, kept(r->history, r, from + 1, 0), from, mean)) break;
     }
     return from;
 }
-/* From the first row that diverges and the rounds that were measured: the row at which the block ends, stop N if it does
- * not diverge. Models that predict are then those of that round; matrices may have learned up to a block more. */
-EXPORT i64 close_block(Rounds* r, i64 start, i64 stop, i64 bad, i64 measured) {
-    const i64 N = r->n_agents, reached = bad / N, slot = (measured < reached ? measured + 1 : reached) - start;
-    r->largest = r->limits[slot];
-    if (measured == reached && bad == stop * N) return bad;
-    copy_row(kept(r->history, r, slot, 0), predicting(r), N * r->n_outputs * r->size);
-    return measured < reached ? measured * N : bad;
+/* Round t again, after agents that stopped behind it were given other models. */
+EXPORT i64 measure_again(const Rounds* r, i64 t, double* mean) {
+    const i64 own = r->n_outputs * r->size;
+    for (i64 i = 0; i < r->n_agents; i++) if (r->learned[i] == t + 1) copy_row(predicting(r) + i * own, kept(r->history, r, t + 1, i), own);
+    return measure_models(r, kept(r->history, r, t + 1, 0), t, mean);
+}
+/* From the first row that diverges and the rounds that were measured: the row at which the block ends. */
+EXPORT i64 close_block(Rounds* r, i64 bad, i64 measured) {
+    const i64 N = r->n_agents, reached = bad / N;
+    r->spoiled = measured < reached;
+    const i64 t = r->spoiled ? measured + 1 : reached;
+    r->largest = r->limits[t - r->opened];
+    if (r->spoiled || bad < r->until * N) copy_row(kept(r->history, r, t, 0), predicting(r), N * r->n_outputs * r->size);
+    return r->spoiled ? measured * N : bad;
 }
 EXPORT void settle_agents(const Rounds* r, i64 begin, i64 end) {
     for (; r->arms && begin < end; begin++) settle_arms(r, begin);
 }
-/* Rounds start to stop; returns the row at which they diverge, or stop N. */
-EXPORT i64 advance_rounds(Rounds* r, i64 start, i64 stop, double* gain) {
+/* Rounds start to stop; resumes a block that start lies in. Returns the row at which they diverge, or stop N. */
+EXPORT i64 advance_rounds(Rounds* r, i64 start, i64 stop, int resumes, double* gain) {
     i64 row = start * r->n_agents;
-    for (i64 next; start < stop && row == start * r->n_agents; start = next) {
-        next = MIN(start + r->block, stop);
-        open_block(r, start, next);
-        const i64 bad = learn_block(r, start, next, 0, r->n_agents, gain);
-        row = close_block(r, start, next, bad, measure_block(r, start, start, bad / r->n_agents, gain));
+    for (int diverges = 0; start < stop && !diverges; start = r->until, resumes = 0) {
+        if (!resumes) open_block(r, start, MIN(start + r->block, stop));
+        enter_block(r, start);
+        const i64 bad = learn_block(r, 0, r->n_agents, gain);
+        row = close_block(r, bad, measure_block(r, start, bad / r->n_agents, gain));
+        diverges = row < r->until * r->n_agents;
     }
     settle_agents(r, 0, r->n_agents);
     return row;

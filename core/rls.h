@@ -51,11 +51,13 @@ typedef struct {
 /* Rounds in which no agent sends. Row t N + i of phi, labels, predictions and squares belongs to agent i in round t. */
 typedef struct {
     i64 n_agents, n_outputs, size, stride, n_rounds, loss;
-    i64 block, group; /* so many rounds are learned by so many agents at a time, whose matrices stay in the cache */
+    i64 block, group;  /* so many rounds are learned by so many agents at a time, whose matrices stay in the cache */
+    i64 opened, until; /* the block of rounds that is being learned */
+    i64 spoiled;       /* whether it ended after a round that left models which are not finite */
+    i64* learned;      /* rounds that each agent has learned: others may be ahead of one that diverges */
     double forgetting, largest; /* largest: label so far */
     const double *phi, *labels, *targets; /* targets: labels as they are learned from */
-    double *weights, *spread, *pending;
-    const double* theta;
+    double *weights, *spread, *pending, *theta;
     double *predictions, *squares;
     double* found;   /* of every round: distance of models from their mean, their energy, their distance from theta */
     double* scores;  /* 0, or of every round and model: mean square, then mean loss, over the samples of all */
@@ -74,6 +76,9 @@ typedef struct {
     double *gain, *v, *w; /* v may be gain */
 } Forgetting;
 
+/* Of the ridge of an entry, left after D samples: from there on its model follows the leak. */
+#define FADED 1e-3
+
 /* gain = P phi; then the model moves by a sample, and v, w become those of the next P. It leaks in direction turn. */
 INLINE void learn_forgetting(const Forgetting* f, i64 turn, double* model, const double* phi, double error, double curvature) {
     const i64 size = f->spread.size, stride = f->spread.stride, below = turn / TILE * TILE + TILE;
@@ -83,7 +88,9 @@ INLINE void learn_forgetting(const Forgetting* f, i64 turn, double* model, const
     const double *along = f->spread.rows + turn * stride, *down = f->spread.rows + turn;
     for (i64 k = 0; k < size; k++) f->w[k] = raised * (k < below ? along[k] : down[k * stride]) - f->v[k] * f->v[turn];
     const double leak = (double)f->n_features * (1.0 - f->forgetting) * f->ridge;
-    scale_row(sqrt(leak / (1.0 + leak * f->w[turn])), f->w, f->w, size);
+    const double share = leak / (1.0 + leak * f->w[turn]);
+    if (pow(f->forgetting, (double)f->n_features) < FADED) add_row(model, -(share * model[turn]), f->w, size);
+    scale_row(sqrt(share), f->w, f->w, size);
 }
 
 #endif

@@ -1,7 +1,7 @@
 """A city of 100,000 sensors, of which each measures the temperature at its own place, and in the end knows the map.
 
 The weather moves on meanwhile. A sensor hears its four nearest, one anywhere in the city, and whoever hears it: some
-seven, in three bits a number; and nobody hears a measurement. Run it:
+seven. What it sends is how its model has changed, in three bits a number. Run it:
 
     python examples/city.py                            a picture and an animation in city/; some minutes
     python examples/city.py --agents 2000 --rounds 150

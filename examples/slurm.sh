@@ -14,13 +14,13 @@
 set -euo pipefail
 run=${1:?which run: sbatch examples/slurm.sh big.toml}
 
-# An environment on the shared file system, with the cluster's MPI:
-#   module load mpich && python -m venv ~/laconic && ~/laconic/bin/pip install laconic pymetis && \
+# An environment on the shared file system, with the cluster's MPI, made in a clone:
+#   module load mpich && python -m venv ~/laconic && ~/laconic/bin/pip install . pymetis && \
 #   MPICC=$(which mpicc) ~/laconic/bin/pip install --no-binary mpi4py mpi4py
 source "${LACONIC_VENV:-$HOME/laconic}/bin/activate"
 
 # One thread a process; machine code on the shared file system, compiled once for each kind of processor.
-export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_CACHE_DIR="${NUMBA_CACHE_DIR:-$HOME/.cache/laconic-numba}"
+export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 kept=$(python - "$run" <<'PYTHON'
 import pathlib, sys, tomllib

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 import laconic
+from laconic._reports import LARGEST_COUNT, LARGEST_MEASUREMENT
 from laconic.deploy.running import desk, inbox, questions, scrapes
 from laconic.guard.given import LARGEST_LABEL
-from laconic.protocol import dialogue, ends, guard, handshake, ledger, session, wave_dialogue, waving, wire
+from laconic.protocol import dialogue, ends, handshake, ledger, session, wave_dialogue, waving, wire
 from laconic.protocol.actions import Terms
 from laconic.waves import plausible, roving
 from laconic.waves.node import CREDIBLE
@@ -44,16 +45,16 @@ def limits():
         "a counter": two(handshake.COUNT_LIMIT),
         "a model that is told, or the dual of an edge, in yardsticks of who is told": ten(ledger.REACH),
         "a model beyond which a step that neighbours have dragged is shortened, in yardsticks": f"{ledger.STRAIN:.0f}",
-        "a neighbour's model beyond which it is quarantined for that, in yardsticks": f"{guard.AWAY:.0f}",
+        "a neighbour's model beyond which it is quarantined for that, in yardsticks": f"{ledger.AWAY:.0f}",
         "rounds by which fewer than most neighbours can move a lockstep agent, one more for each round it lives": two(
             handshake.FURTHEST
         ),
         "the round that most of them can move it to": two(handshake.ROUND_LIMIT),
         "steps by which the generation of an edge may grow at once": two(handshake.FURTHEST),
         "edge rounds that the two ends of a live edge on slots may be apart": str(session.APART),
-        "slots by which the messages of half the neighbours may be late before an agent shortens its steps": str(
-            guard.ON_TIME
-        ),
+        "slots by which messages may be late before an agent with duals shortens its steps": str(dialogue.ON_TIME),
+        "slots beyond which steps are not shortened further": str(dialogue.LATEST),
+        "rounds in a row in which a neighbour is late before that is reported": str(dialogue.TARDY),
         "own statements kept to be said again": str(session.LOGGED),
         "waves: an entry of C or of a U": ten(roving.FURTHEST),
         "waves: an entry of C or of a U where features have norm 1, in weights of a sample": f"{plausible.ENTRY:.0f}",
@@ -78,15 +79,20 @@ def limits():
         "waves: parts of a neighbour's statements between two rounds": str(waving.MOST_WAITING),
         "statements of a neighbour kept that came too early": str(session.HELD),
         "earlier processes of a neighbour that are remembered": str(session.SUPERSEDED),
+        "calls in a row, and nothing else, that a process answers which was refused for a later one of its name": str(
+            dialogue.SOUGHT
+        ),
+        "rounds and reminders after which such a process asks of itself, at first; each time twice as many": str(
+            handshake.FENCED
+        ),
         "tokens of a neighbour, filled by each reminder": str(ends.ALLOWANCE),
         "tokens that a round brings back, and that an offer or a decision costs; a statement said again costs one": str(
             ends.WHOLE
         ),
         "refusals or doubts in a row, of who is vouched for, after which it is quarantined": str(dialogue.ENOUGH),
         "rounds and reminders that a quarantine lasts at first; each time twice as many": str(dialogue.QUARANTINE),
-        "seconds until lockstep gives a vanished neighbour up, `patience`, by default; one that is there: thrice": (
-            f"{Terms().patience:.0f}"
-        ),
+        "seconds until lockstep gives a vanished neighbour up, `patience`, by default; "
+        "one that is there and does not answer: thrice": (f"{Terms().patience:.0f}"),
         "rounds and reminders until the same alert about the same neighbour is raised again": str(dialogue.TOLD),
         "messages of a neighbour that may wait": str(inbox.MOST_MESSAGES),
         "bytes of a neighbour that may wait": str(inbox.MOST_BYTES),
@@ -99,6 +105,8 @@ def limits():
         "questions answered a second": f"{desk.A_SECOND:.0f}",
         "questions that may come at once after a pause": f"{desk.AT_ONCE:.0f}",
         "questions that may wait": str(desk.MOST_WAITING),
+        "a count that an agent reports to the live page or to `laconic up`": two(LARGEST_COUNT),
+        "a measurement that it reports there": ten(LARGEST_MEASUREMENT),
         "days before its end that a certificate is warned about": f"{zenoh_renewal.SOON / zenoh_renewal.DAY:.0f}",
     }
 

@@ -1,7 +1,7 @@
 """Print digests of runs and of agents' messages, in both precisions: the same lines wherever code has the same bits.
 
     python tools/bits.py > bits.txt         # all of them
-    python tools/bits.py ODKLA agents       # those whose line has these words
+    python tools/bits.py ODKLA messages     # those whose line has these words
 
 ``tests/golden/bits.txt`` has what they are; ``tests/native/test_golden.py`` compares.
 """
@@ -59,8 +59,24 @@ def state_digest(learner: lc.Learner, dtype: str) -> str:
     return digest_of([np.asarray(array) for array in [*parts, state.broadcast]])
 
 
-def agents_digest(learner: lc.Learner, dtype: str) -> str:
-    """Of three agents in a row: every message, and their checkpoints."""
+def messages_digest(learner: lc.Learner, dtype: str) -> str:
+    """Of every message of three agents in a row."""
+    return digest_of(agents_of(learner, dtype)[1])
+
+
+def checkpoints_digest(learner: lc.Learner, dtype: str) -> str:
+    """Of the checkpoints of three agents in a row."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "checkpoint"
+        written = []
+        for agent in agents_of(learner, dtype)[0].values():
+            agent.save(path)
+            written.append(path.read_bytes())
+    return digest_of(list(written))
+
+
+def agents_of(learner: lc.Learner, dtype: str) -> tuple[dict[str, lc.Agent], list[np.ndarray | bytes]]:
+    """Three agents in a row after 60 rounds, and what they have sent."""
     X, y = stream(learner, 60, 3)
     features = lc.RandomFeatures.gaussian(3, 13, bandwidth=0.6, seed=4)
     neighbours = {"ann": ["ben"], "ben": ["ann", "cat"], "cat": ["ben"]}
@@ -74,11 +90,7 @@ def agents_digest(learner: lc.Learner, dtype: str) -> str:
         for k, agent in enumerate(agents.values()):
             agent.learn(x[k], label[k])
         _carry(agents, said)
-    with tempfile.TemporaryDirectory() as folder:
-        for name, agent in agents.items():
-            agent.save(Path(folder) / name)
-            said.append((Path(folder) / name).read_bytes())
-    return digest_of(said)
+    return agents, said
 
 
 def _carry(agents: dict[str, lc.Agent], said: list[np.ndarray | bytes]) -> None:
@@ -90,7 +102,12 @@ def _carry(agents: dict[str, lc.Agent], said: list[np.ndarray | bytes]) -> None:
 
 def digests() -> Iterator[tuple[str, Callable[[], str]]]:
     """The name of each digest, and what computes it."""
-    kinds = {"trace": trace_digest, "state": state_digest, "agents": agents_digest}
+    kinds = {
+        "trace": trace_digest,
+        "state": state_digest,
+        "messages": messages_digest,
+        "checkpoints": checkpoints_digest,
+    }
     for kind in lc.learners.every():
         for variant in kind.variants:
             for loss in LOSSES:

@@ -1,4 +1,7 @@
-"""Hospitals that may not share rows: each sees patients of its own kind, and all end up with a model of all of them."""
+"""Hospitals of different patients: each sees one band of ages, and all end up with a model of every age.
+
+They send no raw rows, but sums over a few patients, which can be solved for them: docs/threat-model.md has figures.
+"""
 
 import numpy as np
 from shared import ENGINE, axes, save, size

@@ -1,6 +1,6 @@
 """laconic: online decentralized kernel learning.
 
-Agents that learn one nonlinear model together, share no raw data, and speak only when they have something to say.
+Agents that learn one nonlinear model together, send no raw rows, and speak only when they have something to say.
 
 >>> import numpy as np, laconic as lc
 >>> features = lc.RandomFeatures.gaussian(n_inputs=2, n_frequencies=50, bandwidth=0.5, seed=0)

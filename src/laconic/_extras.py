@@ -1,7 +1,10 @@
 """Packages that not everybody has: imported where they are used, and missed in one sentence that says what to install.
 
-``pip install laconic`` brings whatever simulations, estimators and pictures need, an extra the rest. A small device has
-only NumPy and zenoh (``docs/agents.md``, thin devices), and whatever it does not use it does not miss.
+``pip install .`` in a clone brings whatever simulations, estimators and pictures need, an extra the rest. A small
+device has only NumPy and zenoh (``docs/agents.md``, thin devices), and whatever it does not use it does not miss.
+
+No sentence names ``laconic`` as what pip is to install: on the package index that name is another project's, with the
+same import and the same command. The missing package alone is enough, however laconic itself was installed.
 """
 
 from __future__ import annotations
@@ -16,11 +19,9 @@ _PACKAGES: dict[str, tuple[str, str | None]] = {
     "h5py": ("h5py", "data"),
     "jinja2": ("jinja2", None),
     "joblib": ("joblib", None),
-    "llvmlite": ("numba", None),
     "matplotlib": ("matplotlib", None),
     "mpi4py": ("mpi4py", "mpi"),
     "networkx": ("networkx", None),
-    "numba": ("numba", None),
     "onnx": ("onnx", "onnx"),
     "paho": ("paho-mqtt", "agents"),
     "polars": ("polars", None),
@@ -63,13 +64,14 @@ def explain(error: ModuleNotFoundError, what: str) -> ModuleNotFoundError:
     Examples
     --------
     >>> print(explain(ModuleNotFoundError(name="paho.mqtt"), "MQTT"))
-    MQTT needs paho-mqtt: pip install 'laconic[agents]', or paho-mqtt alone.
-    >>> print(explain(ModuleNotFoundError(name="numba"), "the compiled engine"))
-    the compiled engine needs numba: pip install laconic with all its dependencies, or numba alone.
+    MQTT needs paho-mqtt: pip install paho-mqtt, or, in a clone, pip install '.[agents]'.
+    >>> print(explain(ModuleNotFoundError(name="scipy"), "a test"))
+    a test needs scipy: pip install scipy, or, in a clone, pip install '.'.
     """
     package = _PACKAGES.get((error.name or "").split(".")[0])
     if package is None or isinstance(error, MissingPackage):
         return error
     name, extra = package
-    where = "laconic with all its dependencies" if extra is None else f"'laconic[{extra}]'"
-    return MissingPackage(f"{what} needs {name}: pip install {where}, or {name} alone.", name=error.name)
+    whole = "'.'" if extra is None else f"'.[{extra}]'"
+    words = f"{what} needs {name}: pip install {name}, or, in a clone, pip install {whole}."
+    return MissingPackage(words, name=error.name)

@@ -17,6 +17,7 @@ from laconic._worded import ArgumentError
 Array = npt.NDArray[Any]
 
 _LONGEST = 200
+_MEMINFO = Path("/proc/meminfo")
 _MOST_NUMBERS = 2**34
 
 
@@ -36,6 +37,15 @@ def allocatable(name: str, *shape: int) -> None:
     """Refuse an array of ``shape`` that no machine would have the memory for; ``name`` is what made it so large."""
     if math.prod(shape) > _MOST_NUMBERS:
         raise ArgumentError(name, f"must be smaller: {' x '.join(map(str, shape))} numbers do not fit into memory.")
+
+
+def available() -> float:
+    """Bytes of memory that are free; infinite where the system does not tell."""
+    try:
+        lines = dict(line.split(":", 1) for line in _MEMINFO.read_text().splitlines())
+        return 1024.0 * int(lines["MemAvailable"].split()[0])
+    except (OSError, KeyError, ValueError):
+        return math.inf
 
 
 def path(name: str, value: object) -> Path:

@@ -10,6 +10,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, final
 
 
+def printable(text: str) -> str:
+    """``text`` with whatever is not printable written out: a terminal obeys control characters."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 @final
 class Argument(str):
     """The name of an argument within a sentence."""

@@ -40,7 +40,7 @@ def test_tuning_finds_the_smallest_error_and_says_how_to_use_it(files, capsys):
     for name, grid in grids.items():
         scores = dict.fromkeys(grid, 0.0)
         for seed in (0, 1):
-            X_dealt, y_dealt = data.partition(X, y, 4, "shuffled", seed)
+            X_dealt, y_dealt = data.partition(X, y, 4, "time", seed)
             features = lc.RandomFeatures.gaussian(3, 50, 0.7, seed)
             traces = lc.sweep(grid, features, lc.Network.ring(4), X_dealt[:38], y_dealt[:38])
             for point, trace in traces.items():
@@ -58,7 +58,7 @@ def test_tuning_finds_the_smallest_error_and_says_how_to_use_it(files, capsys):
 def test_a_learner_without_steps_has_nothing_to_tune(files, capsys):
     screen, _ = run(capsys, "tune", "flats.csv", "--seeds", "1", "--algorithm", "waverls,local", "--bandwidth", "0.7")
     own = data.load(files / "flats.csv")
-    X, y = data.partition(data.scale(own.X, "column"), data.scale(own.y, "column"), 5, "shuffled", 0)
+    X, y = data.partition(data.scale(own.X, "column"), data.scale(own.y, "column"), 5, "time", 0)
     network = lc.Network.random(5, p=0.5, seed=0)
     error = lc.simulate(lc.WaveRLS(), lc.RandomFeatures.gaussian(3, 50, 0.7, 0), network, X, y).mse()[-1]
     assert f"WaveRLS: nothing to tune; as it is, its mse is {error:.4g}" in screen

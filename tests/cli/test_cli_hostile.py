@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from cli_kit import fail, run, set_terminal
 
+from laconic.cli import main
+
 
 @pytest.fixture(autouse=True)
 def terminal(monkeypatch, tmp_path, compiled):
@@ -126,3 +128,48 @@ def test_words_and_codes_stay_what_they_are(capsys):
     found = learned(capsys, "\n".join(["code,street,a,y", *lines]))
     assert "'code' is one of 6 words: 6 columns of 0 and 1" in found["data"]["made_of_it"]
     assert any("'street' holds 200 different words" in said for said in found["data"]["made_of_it"])
+
+
+ESCAPES = "\x1b[31mred\x1b]0;pwned\x07"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "names.csv"),
+        ("run", "names.csv", "--learner", "local"),
+        ("run", "classes.csv", "--task", "classes"),
+        ("run", "text.csv"),
+        ("run", "names.csv", "--target", "zzz"),
+        ("run", "names.csv", "--learner", ESCAPES),
+        ("data", "info", "names.csv"),
+        ("data", "info", f"{ESCAPES}.csv"),
+        ("init", "site", "--data", "classes.csv", "--agents", "2"),
+        ("init", "other", "--data", "text.csv", "--agents", "2"),
+        ("tune", "names.csv", "--algorithm", "local", "--seeds", "1"),
+        ("predict", "names.csv", "names.csv"),
+        ("up", f"x{ESCAPES}"),
+        (ESCAPES,),
+        ("run", f"--{ESCAPES}"),
+    ],
+)
+def test_names_from_files_cannot_speak_to_the_terminal(capsys, tmp_path, words):
+    table = [(k % 7 / 7, k % 5 / 5, 7 * k % 11 / 11) for k in range(150)]
+
+    def write(name, header, rows):
+        lines = [",".join(str(cell) for cell in row) for row in (header, *rows)]
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+
+    write("names.csv", [f"{ESCAPES}a", "b", f"t{ESCAPES}"], [(a, b, a + b + c) for a, b, c in table])
+    write(
+        "classes.csv",
+        ["a", "b", "t"],
+        [(a, b, ("cat", "dog", ESCAPES)[(k % 2) if k % 50 else 2]) for k, (a, b, _) in enumerate(table)],
+    )
+    write("text.csv", ["a", ESCAPES, "t"], [(a, ("x", ESCAPES)[k % 50 == 0], b) for k, (a, b, _) in enumerate(table)])
+    main([*words])
+    out, err = capsys.readouterr()
+    assert out + err
+    assert not {sign for sign in out + err if not sign.isprintable()} - {"\n"}
+    for file in tmp_path.glob("*/site.toml"):
+        assert "\x1b" not in file.read_text()

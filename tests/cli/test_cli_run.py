@@ -31,7 +31,7 @@ def test_a_run_prints_what_the_library_computes(files, capsys):
     )  # fmt: skip
     assert err == ""
     own = data.load(files / "flats.csv", target="rent")
-    X, y = data.partition(data.scale(own.X, "column"), data.scale(own.y, "column"), 6, "shuffled", 3)
+    X, y = data.partition(data.scale(own.X, "column"), data.scale(own.y, "column"), 6, "time", 3)
     features = lc.RandomFeatures.gaussian(3, 20, bandwidth=0.7, seed=3)
     network = lc.Network.ring(6)
     trace = lc.simulate(lc.ODKLA(rho=0.3, eta=1.5), features, network, X, y, collective=True)
@@ -127,7 +127,7 @@ def test_two_words_are_classes_and_are_scored_by_errors(files, capsys):
     assert "target kind (big or small)" in screen and "logistic loss" in screen
     own = data.load(files / "signs.csv")
     y = np.where(own.y > 0, -1.0, 1.0)  # "big" comes first in the alphabet
-    X, y = data.partition(data.scale(own.X, "column"), y, 5, "shuffled", 0)
+    X, y = data.partition(data.scale(own.X, "column"), y, 5, "time", 0)
     bandwidth = float(re.search(r"bandwidth ([\d.]+)", screen)[1])
     features = lc.RandomFeatures.gaussian(3, 50, bandwidth, 0)
     learner = lc.QCODKLA(0.2, 1.0, 0.2, 0.9995, loss="logistic")
@@ -190,7 +190,7 @@ def test_waves_are_counted_and_compared_with_the_same_learner_alone(files, capsy
     words = ("run", "flats.csv", "--learner", "wave-rls", "--network", "path", "--bandwidth", 0.7, "--out", "out")
     screen, _ = run(capsys, *words)
     own = data.load(files / "flats.csv")
-    X, y = data.partition(data.scale(own.X, "column"), data.scale(own.y, "column"), 5, "shuffled", 0)
+    X, y = data.partition(data.scale(own.X, "column"), data.scale(own.y, "column"), 5, "time", 0)
     given = (lc.RandomFeatures.gaussian(3, 50, 0.7, 0), lc.Network.path(5), X, y)
     trace = lc.simulate(lc.WaveRLS(), *given)
     shown = [cell.replace(",", "") for cell in cells(screen, "WaveRLS")]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli_kit import cells, run, set_terminal, write_files
+from cli_kit import cells, fail, run, set_terminal, write_files
 
 import laconic as lc
 from laconic.data import partition
@@ -72,7 +72,7 @@ def test_it_is_what_the_library_computes(capsys, tmp_path):
     write_files(tmp_path)
     found = result(capsys, "flats.csv", "--network", "ring", "--seed", 2)
     own = lc.data.load("flats.csv")
-    ours = learn_untuned(*partition(own.X, own.y, 5, "shuffled", 2), lc.Network.ring(5), seed=2)
+    ours = learn_untuned(*partition(own.X, own.y, 5, "time", 2), lc.Network.ring(5), seed=2)
     assert {**ours.scores.summary(), "global_mse": ours.global_mse}.items() <= found.items()
     assert (found["bits"], found["messages"]) == (ours.bits, ours.messages)
     for name, scores in ours.baselines.items():
@@ -143,3 +143,75 @@ def test_sets_with_a_name_are_learned_alike(capsys):
     assert found["agents"] == 5 and found["data"]["name"] == "synthetic" and found["chosen"]["learner"] == "Personal"
     named = result(capsys, "synthetic", "--rows", 400, "--learner", "qc-odkla")
     assert named["network"]["agents"] == 5 and named["learner"]["name"] == "QC-ODKLA" and named["result"]["mse"] > 0
+
+
+def test_the_names_of_columns_are_seen_or_said(tmp_path, capsys):
+    """By the target that is named, by the inputs of a model, or by ``--header``, in every command that reads a file."""
+    body = "".join(f"{k % 7},{k * k % 5},{3 * (k % 7) + k * k % 5}\n" for k in range(90))
+    (tmp_path / "years.csv").write_text("2019,2020,2021\n" + body)
+    said = result(capsys, "years.csv", "--target", "2021", "--task", "numbers", "--out", "found")
+    assert said["data"]["inputs"] == ["2019", "2020"] and said["data"]["rows"] == 90
+    for words in (("--header", "yes"), ("--target", "2021"), ("--header", "yes", "--target", "-1")):
+        out, _ = run(capsys, "data", "info", "years.csv", *words, "--json")
+        assert json.loads(out)["rows"] == "90"
+    out, _ = run(capsys, "data", "info", "years.csv", "--header", "no", "--target", "2", "--json")
+    assert json.loads(out)["rows"] == "91"
+    out, _ = run(capsys, "predict", "found/model.npz", "years.csv", "--json")
+    assert json.loads(out)["rows"] == 90
+    run(capsys, "init", "site", "--data", "years.csv", "--target", "2021", "--agents", "2")
+    assert (tmp_path / "site" / "site.toml").exists()
+    named = ("--target", "2021", "--learner", "local", "--json")
+    assert json.loads(run(capsys, "run", "years.csv", *named)[0])["data"]["rows"] == 90
+
+
+@pytest.fixture
+def dated(tmp_path):
+    """A trend over days, and the same file with its last day first."""
+    draw = random.Random(2)
+    lines = ["day,load"]
+    lines += [
+        f"20{20 + k // 336}-{1 + k // 28 % 12:02d}-{1 + k % 28:02d},{k / 9 + draw.gauss(0, 1):.3f}" for k in range(600)
+    ]
+    (tmp_path / "dated.csv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "back.csv").write_text("\n".join([lines[0], *lines[:0:-1]]) + "\n")
+    return tmp_path
+
+
+def test_the_rows_of_a_file_keep_their_order_unless_they_are_to_be_shuffled(dated, capsys):
+    kept, shuffled = (result(capsys, "dated.csv", *words) for words in ((), ("--shuffle",)))
+    assert (kept["partition"], kept["order_kept"]) == ("time", True)
+    assert (shuffled["partition"], shuffled["order_kept"]) == ("shuffled", False)
+    assert result(capsys, "dated.csv", "--partition", "time")["mse"] == kept["mse"] != shuffled["mse"]
+    screen = " ".join(run(capsys, "run", "dated.csv")[0].split())
+    assert "rows in their order, dealt in turn" in screen and "learned before earlier ones" not in screen
+    assert "'day' holds dates: days since 1970, rising from row to row" in screen
+    screen = " ".join(run(capsys, "run", "dated.csv", "--shuffle")[0].split())
+    assert "rows shuffled" in screen and "Rows that come later in the data were learned before earlier ones." in screen
+    assert "the newest first" in run(capsys, "run", "back.csv")[0]
+    assert result(capsys, "synthetic", "--rows", "300")["partition"] == "shuffled"
+
+
+def test_a_learner_that_is_named_keeps_the_order_too(dated, capsys):
+    (dated / "bare.csv").write_text("\n".join(f"{k},{k % 7},{k % 7 + k / 50}" for k in range(100)))
+    words = ("run", "bare.csv", "--learner", "local")
+    assert "rows in their order, dealt in turn" in " ".join(run(capsys, *words)[0].split())
+    assert "rows shuffled" in " ".join(run(capsys, *words, "--shuffle")[0].split())
+    assert json.loads(run(capsys, *words, "--json")[0])["data"]["order_kept"] is True
+
+
+def test_each_agents_rows_keep_their_order_or_are_shuffled(people, capsys):
+    words = ("people.csv", "--agent-column", "hospital")
+    kept, shuffled = result(capsys, *words), result(capsys, *words, "--shuffle")
+    assert kept["partition"] == shuffled["partition"] == "agent-column" and kept["mse"] != shuffled["mse"]
+    assert kept["order_kept"] and not shuffled["order_kept"]
+    said = fail(capsys, "run", *words, "--partition", "uneven")
+    assert "--partition uneven contradicts --agent-column" in said
+    said = fail(capsys, "run", "people.csv", "--shuffle", "--partition", "time")
+    assert "--partition cannot stand beside --shuffle" in said
+
+
+def test_a_file_that_is_sorted_by_its_labels_is_told_of(tmp_path, capsys):
+    lines = [f"{k % 5},{k},{'abc'[k // 40]}" for k in range(120)]
+    (tmp_path / "sorted.csv").write_text("\n".join(["u,v,kind", *lines]) + "\n")
+    assert "rows are sorted by 'kind': add --shuffle, unless" in " ".join(run(capsys, "run", "sorted.csv")[0].split())
+    assert "are sorted" not in run(capsys, "run", "sorted.csv", "--shuffle")[0]

@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from laconic._reports import LARGEST_COUNT, LARGEST_MEASUREMENT
 from laconic.dashboard.board import NUMBERS, Board
 from laconic.dashboard.serving import Gate
 
@@ -52,7 +53,9 @@ def test_who_says_nothing_is_gone_and_who_speaks_again_is_back():
     ]
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, "7", None, True, [1], {}])
+@pytest.mark.parametrize(
+    "value", [math.nan, math.inf, 10**400, -(10**400), 1.7e308, -1.7e308, "7", None, True, [1], {}]
+)
 def test_what_makes_no_sense_is_left_out(value):
     board = Board(["hall"])
     board.status("hall", dict.fromkeys(STATUS, value), 1.0)
@@ -65,6 +68,20 @@ def test_what_makes_no_sense_is_left_out(value):
     json.dumps(told, allow_nan=False)
     assert told["agents"] == [[0, 1, 0, None, 0, 0, 0, 0, 0, 0]] and len(told["events"]) == 1
     assert len(told["events"][0][3]) < 500
+
+
+def test_numbers_that_do_not_fit_leave_no_trace_in_sums_and_means():
+    """Two agents that report the largest float: their sums would be infinite, which no JSON has."""
+    board = Board(["hall", "study", "attic"])
+    board.status("attic", STATUS, 1.0)
+    for value in (LARGEST_MEASUREMENT, 1.7e308, 10**400, -1.7e308, 1e25, 1e25 + 2**31, 2.0**53):
+        for name in ("hall", "study"):
+            board.status(name, dict.fromkeys(STATUS, value), 1.0)
+            board.prediction(name, {"round": value, "prediction": value, "label": value}, 1.0)
+        board.look(1.0)
+        json.dumps([board.changes(0, "hall"), board.past()], allow_nan=False)
+        (bits,) = {point["bits"] for point in board.past()[-1:]}
+        assert STATUS["bits"] <= bits <= STATUS["bits"] + 2 * LARGEST_COUNT
 
 
 def test_the_past_grows_coarser_and_not_longer():
@@ -100,12 +117,16 @@ def test_who_comes_late_is_told_the_past_and_who_stays_what_is_added():
 
 def test_the_gate():
     here = Gate()
-    for host in ("127.0.0.1:8765", "localhost", "[::1]:8765"):
+    for host in ("127.0.0.1:8765", "localhost", "LOCALHOST:80", "[::1]:8765"):
         assert here.open(host, None, None) and here.open(host, f"http://{host}", None)
         assert not here.open(host, "http://evil.example", None)
         assert not here.open(host, "null", None)
     for host in ("evil.example", "127.0.0.1.evil.example", ""):
         assert not here.open(host, None, None)  # a name that was made to lead here
     away = Gate("word")
+    for broken in ("[::1", "[", "[evil]", "[::1]evil:80", "localhost:abc", "localhost\u2100", "evil@localhost"):
+        assert not here.open(broken, None, None) and not here.open(broken, f"http://{broken}", None)
+        for gate in (here, away):
+            assert not gate.open("localhost:8765", f"http://{broken}", "word")
     assert away.open("10.0.0.5:8765", None, "word")
     assert not any(away.open("127.0.0.1", None, token) for token in (None, "", "wor", "words", "wörd"))

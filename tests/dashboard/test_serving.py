@@ -4,6 +4,7 @@ import json
 import re
 import threading
 from contextlib import contextmanager
+from importlib import resources
 
 import httpx
 import pytest
@@ -51,6 +52,8 @@ def test_the_page_and_its_stream(board):
         assert page.status_code == 200 and "default-src 'none'" in page.headers["content-security-policy"]
         assert not re.search(r"(src|href)\s*=\s*[\"'](?!data:,)", page.text) and "https:" + "//" not in page.text
         assert httpx.get(f"http://{where}/", headers={"host": "evil.example"}).status_code == 403
+        for broken in ({"host": "[::1"}, {"origin": "http://["}):
+            assert httpx.get(f"http://{where}/", headers=broken).status_code == 403
         assert httpx.get(f"http://{where}/etc/passwd").status_code == 404
         with pytest.raises((InvalidStatus, ConnectionClosed)):
             connect(f"ws://{where}/changes", origin="http://evil.example").recv(timeout=WAIT)
@@ -59,7 +62,7 @@ def test_the_page_and_its_stream(board):
             (point,) = told["past"]
             assert point["error"] == 0.25 and point["errors"] == [0.25, None, None]
             assert told["agents"] == [[0, 1, 3, 0.25, 64, 2, 0, 0, 0, 0]]
-            for junk in ("", "[]", "{", '{"watch": 7}', '{"watch": "eve"}', "[" * 900):
+            for junk in ("", "[]", "{", '{"watch": 7}', '{"watch": "eve"}', "[" * 900, "[" * 1000):
                 socket.send(junk)
             board.prediction("study", {"round": 1, "prediction": 0.5, "label": 0.75}, 2.0)
             assert [row[0] for row in next_message(socket)["lanes"][0]["agents"]] == [1]
@@ -136,3 +139,44 @@ def test_a_browser_lives_through_a_restart_of_the_server(board, browser):
     ] == []  # a server that is gone, in the browser's words
     assert {url.split("/")[2] for url in asked} == {where}
     tab.context.close()
+
+
+@pytest.mark.browser
+def test_no_axis_has_ticks_without_end(browser):
+    """Browsers have Infinity, and axes narrower than the spacing of their numbers."""
+    script = resources.files("laconic.dashboard").joinpath("charts.js").read_text()
+    tab = browser.new_page()
+    ask = lambda *axis: tab.evaluate(f"{script}; ticks({', '.join(axis)}, 10)")  # noqa: E731
+    assert ask("1000", "500000", "true") == [k * 10**j for j in (3, 4, 5) for k in (1, 2, 5)]
+    assert ask("-0.5", "0.25", "false") == [-0.5, -0.4, -0.3, -0.2, -0.1, 0, 0.1, 0.2]
+    for low, high in ("1e17", "1e17 + 16"), ("1e25", "1e25 + 2**31"), ("1e6", "1e6 + 1e-12"), ("1e-3", "1.7e308 * 1.1"):
+        for logarithmic in ("true", "false"):
+            assert len(ask(low, high, logarithmic)) <= 11, (low, high, logarithmic)
+    for low, high in (
+        ("0", "Infinity"),
+        ("-Infinity", "Infinity"),
+        ("Infinity", "-Infinity"),
+        ("NaN", "1"),
+        ("5e-324",) * 2,
+    ):
+        for logarithmic in ("true", "false"):
+            assert ask(low, high, logarithmic) == [], (low, high, logarithmic)
+    tab.close()
+
+
+@pytest.mark.browser
+def test_a_page_goes_on_whatever_numbers_an_agent_reports(board, browser):
+    from playwright.sync_api import expect
+
+    with served(board) as where:
+        tab, wrong, _ = opened(browser, where)
+        for value in (1e25, 1e25 + 2**31, 10**400, 2**53 - 1, 2**53):
+            board.status("study", {"round": value, "mean_square_error": 1.7e308, "bits": value, "sends": value}, 2.0)
+            board.status("attic", {"round": value, "mean_square_error": 1.7e308, "bits": -value, "sends": value}, 2.0)
+            board.look(2.0)
+        board.status("hall", {"round": 4, "mean_square_error": 0.125, "bits": 99, "sends": 3}, 3.0)
+        board.look(3.0)
+        expect(tab.locator("#here0")).to_have_text("all 3", timeout=1000 * WAIT)
+        expect(tab.locator("#error0")).to_have_text("0.125", timeout=1000 * WAIT)
+        assert wrong == []
+        tab.context.close()

@@ -1,6 +1,7 @@
 """A person's own files: whatever separator, header and wrapping they have, and one sentence for what cannot be read."""
 
 import codecs
+import contextlib
 import csv
 import datetime
 import gzip
@@ -18,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laconic import data
+from laconic.data import people, readers
 
 
 def write(folder, content, name="my.csv"):
@@ -377,3 +379,76 @@ def test_the_repr_is_short_and_says_what_matters(tmp_path):
     assert repr(data.load(write(tmp_path, f"{header}\n{row}\n"))) == (
         "Dataset 'my.csv': 1 row, 8 inputs (c0, c1, c2, c3, ..., c7), target c8 from 1 to 1"
     )
+
+
+TITANIC = ",class,age,survived\n" + "".join(f"{k},{k % 3 + 1}st,adults,{'yn'[k % 2]}\n" for k in range(20))
+BANANAS = "1,2,target\n" + "".join(f"{k / 7:.3f},{k / 3:.3f},{bool(k % 2)}\n" for k in range(20))
+YEARS = "2019,2020,2021\n" + "".join(f"{k},{k * k},{3 * k}\n" for k in range(20))
+
+
+@pytest.mark.filterwarnings("ignore:.*taken for names", "ignore:.*dropped")
+@pytest.mark.parametrize(
+    ("content", "target"),
+    [
+        (TITANIC, "survived"),
+        (TITANIC, None),
+        (BANANAS, "target"),
+        (YEARS, "2021"),
+        (YEARS.replace("2021", '"y "'), "y"),
+    ],
+)
+def test_a_header_that_looks_like_data_is_seen(tmp_path, content, target):
+    path = write(tmp_path, content)
+    read = people.read_open(path, target)
+    assert len(read.y) == 20 and read.target == (target or "survived")
+    if content is not TITANIC:
+        assert len(data.load(path, target=target)) == 20
+
+
+def test_the_name_of_the_target_wins_over_an_index(tmp_path):
+    path = write(tmp_path, "3,1,2\n" + "".join(f"{k},{k * k},{7 * k}\n" for k in range(10)))
+    with pytest.warns(UserWarning, match="my.csv: its first line is taken for names, since '2' is one of them"):
+        assert data.load(path, target="2").y.tolist() == [7.0 * k for k in range(10)]
+    assert data.load(path, target=2).y.tolist() == [2.0, *(7.0 * k for k in range(10))]
+    assert data.load(path, target="2", header=False).y.tolist() == [2.0, *(7.0 * k for k in range(10))]
+    assert data.load(path, header=True).names == ("3", "1")
+
+
+def test_a_first_line_with_a_hole_is_no_header(tmp_path):
+    path = write(tmp_path, ",5.1,3.5\n4.9,3.0,1.4\n4.7,3.2,1.3\n")
+    read = people.read_open(path)
+    assert len(read.y) == 3 and read.names == ("x0", "x1")
+
+
+def test_a_header_is_said_of_text_only(tmp_path):
+    pl.DataFrame({"a": [1.0, 2.0], "b": [2.0, 3.0]}).write_parquet(tmp_path / "t.parquet")
+    for name in (tmp_path / "t.parquet", "synthetic"):
+        with pytest.raises(ValueError, match="header is for"):
+            data.load(name, header=True)
+
+
+def test_a_small_file_that_unpacks_to_more_than_the_memory_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("laconic._validate.available", lambda: 8e6)
+    rows = b"1,2\n" * 300_000
+    for name, packed in (("my.csv.gz", gzip.compress(rows)), ("my.csv.xz", lzma.compress(rows))):
+        with pytest.raises(ValueError, match=r"unpacks to more than 0.001 GB, too much for the memory that is free\.$"):
+            data.load(write(tmp_path, packed, name))
+        assert len(data.load(write(tmp_path, packed[:0] + gzip.compress(rows[:40]), "small.csv"))) == 10
+    frame = pl.select(a=pl.repeat(1.0, 300_000), y=pl.repeat(2.0, 300_000))
+    frame.write_parquet(tmp_path / "t.parquet")
+    assert (tmp_path / "t.parquet").stat().st_size < 20_000
+    with pytest.raises(ValueError, match=r"t.parquet unpacks to 0.0048 GB, too much for the memory"):
+        data.load(tmp_path / "t.parquet")
+
+
+@pytest.mark.parametrize("place", [17, 69, 184, 507, 509, 541, 1087, 1715, 1724, 2300])
+def test_a_spoiled_parquet_file_prints_no_backtrace(capfd, place):
+    buffer = io.BytesIO()
+    words = [["x", "y", "zz"][k % 3] for k in range(300)]
+    pl.DataFrame({"a": np.arange(300.0), "w": words, "y": np.arange(300)}).write_parquet(buffer)
+    for bit in (1, 64):
+        spoiled = bytearray(buffer.getvalue())
+        spoiled[place] ^= bit
+        with contextlib.suppress(ValueError):
+            readers.parquet(bytes(spoiled), "t.parquet")
+    assert capfd.readouterr().err == ""

@@ -44,7 +44,7 @@ def test_time_keeps_the_order():
 def test_shuffled_agents_are_alike_and_sorted_ones_are_not():
     X = np.random.default_rng(1).uniform(size=(20_000, 2))
     y = X[:, 0]
-    shuffled = data.partition(X, y, 5)[0]
+    shuffled = data.partition(X, y, 5, "shuffled")[0]
     np.testing.assert_allclose(shuffled[..., 0].mean(axis=0), 0.5, atol=0.02)
     order = data.partition(X, y, 5, "shuffled")[1].ravel()
     assert abs(np.corrcoef(order[:-1], order[1:])[0, 1]) < 0.03
@@ -97,7 +97,7 @@ def test_padding_is_never_scored_nor_learned_from():
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"how": "random"}, "how must be 'shuffled', 'time', .* got 'random'"),
+        ({"how": "random"}, "how must be 'time', 'shuffled', .* got 'random'"),
         ({"how": "sorted-by-feature:3"}, "how must name a feature from 0 to 2, got 'sorted-by-feature:3'"),
         ({"how": "sorted-by-feature:-1"}, "how must be"),
         ({"how": "sorted-by-feature:"}, "how must be"),

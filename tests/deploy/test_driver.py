@@ -21,7 +21,7 @@ class Samples:
 
     def __init__(self, number, sample=(0.2, 0.7)):
         self.left, self.sample, self.counts = number, sample, {"dropped": 0, "lost": 0}
-        self.skipped = None
+        self.skipped = self.failure = None
 
     def start(self, wake, skip):
         self.skipped = skip

@@ -316,6 +316,10 @@ WRONG = {
         "[source] kind must be one of 'stdin', 'file', 'zenoh', 'mqtt', got",
     ),
     "source without path": (in_table("source", 'kind = "file"'), "[source] must have a key 'path'."),
+    "home of nobody": (
+        in_table("source", 'kind = "file"\npath = "~no-such-user/x"'),
+        "[source] path = '~no-such-user/x' begins with the home of a user that is not known here.",
+    ),
     "source key": (in_table("source", 'kind = "file"\npath = "a"\nspeed = 1'), "[source] has no key 'speed'"),
     "source rate": (
         in_table("source", 'kind = "file"\npath = "a"\nrate = 0'),

@@ -119,6 +119,35 @@ def test_a_site_without_agents_is_refused():
         Supervisor({}, Screen(0, io.StringIO()))
 
 
+HUGE = "1" + 400 * "0"
+ODD_LINES = [
+    "[" * 60_000,
+    '{"event": "x", "value": ' + "[" * 800 + "]" * 800 + "}",
+    '{"event": ' * 800 + '"x"' + "}" * 800,
+    f'{{"event": "progress", "round": {HUGE}, "sends": {HUGE}, "bits": -{HUGE}, "alerts": {HUGE}}}',
+    f'{{"event": "progress", "round": NaN, "mean_square_error": 1.7e308, "neighbours": {HUGE}}}',
+    '{"event": "x", "level": [], "time": {}, "agent": {}, "value": "\\ud800", "more": ["\\ud800"]}',
+    '{"event": 1' + 5000 * "0" + "}",
+    "\x00\x1b[2J\udcff",
+]
+
+
+@pytest.mark.parametrize("form", ["json", "text", "rows"])
+def test_no_line_of_an_agent_ends_the_others(form, tmp_path, monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    (tmp_path / "odd").write_text("\n".join(ODD_LINES), errors="surrogateescape")
+    odd = program("import sys; sys.stdout.buffer.write(open(sys.argv[1], 'rb').read())", tmp_path / "odd")
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    if form == "rows":
+        stream.isatty = lambda: True
+    screen = Screen(2, stream, "text" if form == "rows" else form, neighbours={"odd": 1, "good": 1})
+    logs.setup(form=screen.form, stream=screen)
+    supervisor = Supervisor({"odd": odd, "good": program(say("progress", agent="good", round=9))}, screen)
+    assert supervisor.run() == 0
+    seen = stream.buffer.getvalue().decode()
+    assert "good" in seen and "[[[[" in seen and "\x1b[2J" not in seen
+
+
 # Restarts ------------------------------------------------------------------------------------------------------------
 
 DIE_FIRST = """
@@ -226,23 +255,12 @@ def test_only_so_many_start_at_the_same_time(monkeypatch, at_once, first):
         assert order == first * 4
 
 
-def test_one_that_compiles_has_a_patience_of_its_own(monkeypatch, tmp_path):
-    # None here: so the second begins while the first waits for it, by a pipe that both must open.
-    monkeypatch.setattr("laconic.deploy.operations.supervisor._COMPILING", 0.0)
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    first = f"{say('prepares')}\nopen({str(pipe)!r}).read()\n{say('started')}"
-    second = f"open({str(pipe)!r}, 'w').close()\n{say('started')}"
-    screen = Screen(2, io.StringIO())
-    assert Supervisor({"one": program(first), "two": program(second)}, screen, at_once=1).run() == 0
-
-
 def test_an_agent_has_one_thread_a_session_and_a_pipe_of_its_own(monkeypatch):
-    monkeypatch.delenv("NUMBA_NUM_THREADS", raising=False)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     code = """
     import json, os, stat
     own = {"session": os.getsid(0) == os.getpid(), "pipe": stat.S_ISFIFO(os.fstat(0).st_mode)}
-    print(json.dumps({"event": "about", "threads": os.environ["NUMBA_NUM_THREADS"], **own}))
+    print(json.dumps({"event": "about", "threads": os.environ["OMP_NUM_THREADS"], **own}))
     """
     code, lines = keep({"one": program(code)})
     assert code == 0

@@ -118,15 +118,24 @@ def test_a_replay_goes_round_and_can_begin_in_the_middle(tmp_path, skip, first):
     assert [sample.y for sample in samples] == [(first + k) % 10 for k in range(25)]
 
 
-def test_a_replay_that_was_finished_before_is_over(tmp_path):
+def test_a_replay_that_was_finished_before_is_over(tmp_path, logged):
     assert replay(tmp_path, "1,2,3\n4,5,6\n", skip=2).all() == []
     assert values(replay(tmp_path, "1,2,3\n4,5,6\n", skip=1).all()) == GOOD[1:]
+    assert [(record.msg, record.count) for record in seen(logged)] == [("passes over samples", n) for n in (2, 1)]
+
+
+def test_a_file_that_is_shorter_than_what_was_taken_from_it_is_told_of(tmp_path, logged):
+    assert replay(tmp_path, "1,2,3\n4,5,6\n", skip=3).all() == []
+    last = seen(logged)[-1]
+    assert (last.msg, last.count, last.levelname) == ("fewer samples than were taken", 2, "WARNING")
 
 
 @pytest.mark.parametrize("content", ["", "a,b,y\n", "\n\n", "bad\n" * 5])
-def test_nothing_to_replay_ends_even_a_loop(tmp_path, content, logged):
-    assert replay(tmp_path, content, loop=True).all() == []
-    assert seen(logged)[-1].getMessage() == "no sample to replay"
+def test_nothing_to_replay_is_a_failure_of_a_loop_and_the_end_of_a_file(tmp_path, content):
+    for loop in (False, True):
+        gathered = replay(tmp_path, content, loop=loop)
+        assert gathered.all() == []
+        assert gathered.source.failure == (f"{tmp_path / 'samples'} holds no sample to replay." if loop else None)
 
 
 def test_a_file_waits_for_whoever_learns(tmp_path):

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.sockets, pytest.mark.slow]
 NAMES = ("ada", "bob", "cyd")
 THIN = ("bob",)
 EDGES = [["ada", "bob"], ["bob", "cyd"], ["ada", "cyd"]]
-HEAVY = ("numba", "scipy", "sklearn", "polars", "matplotlib", "networkx", "joblib", "tqdm", "pooch", "jinja2")
+HEAVY = ("scipy", "sklearn", "polars", "matplotlib", "networkx", "joblib", "tqdm", "pooch", "jinja2")
 OPTIONAL = ("cbor2", "paho", "prometheus_client", "cryptography", "river")
 WAIT = 300.0
 
@@ -68,9 +68,7 @@ import numpy as np, laconic as lc
 features = lc.RandomFeatures.gaussian(n_inputs=2, n_frequencies=5)
 ring, X = lc.Network.ring(4), np.ones((2, 4, 2))
 for ask in (
-    lambda: lc.simulate(lc.ODKLA(), features, ring, X, X[..., 0], engine="compiled"),
     lambda: lc.simulate(lc.ODKLA(), features, ring, X, X[..., 0]),
-    lambda: lc.Agent("a", [], features, lc.ODKLA(), n_agents=1, engine="compiled"),
     lambda: lc.Network.random(4),
     lambda: lc.DecentralizedKernelRegressor,
     lambda: lc.data,
@@ -83,16 +81,14 @@ for ask in (
         assert isinstance(error, ValueError)
         print(error)
 """
-    rest = "pip install laconic with all its dependencies, or"
+    rest = "or, in a clone, pip install '.'."
     assert ask(thin, code) == [
-        f"the compiled engine needs numba: {rest} numba alone.",
-        f"a whole network needs scipy: {rest} scipy alone.",
-        f"a compiled agent needs numba: {rest} numba alone.",
-        f"a random network needs networkx: {rest} networkx alone.",
-        f"laconic.DecentralizedKernelRegressor needs scikit-learn: {rest} scikit-learn alone.",
-        f"laconic.data needs polars: {rest} polars alone.",
-        "lc.river needs river: pip install 'laconic[river]', or river alone.",
-        f"a picture needs matplotlib: {rest} matplotlib alone.",
+        f"a whole network needs scipy: pip install scipy, {rest}",
+        f"a random network needs networkx: pip install networkx, {rest}",
+        f"laconic.DecentralizedKernelRegressor needs scikit-learn: pip install scikit-learn, {rest}",
+        f"laconic.data needs polars: pip install polars, {rest}",
+        "lc.river needs river: pip install river, or, in a clone, pip install '.[river]'.",
+        f"a picture needs matplotlib: pip install matplotlib, {rest}",
     ]
 
 
@@ -123,7 +119,7 @@ def test_commands_that_need_more_say_so_and_others_run(thin, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "agent", "sentence"),
     [
-        ("", "metrics_port = {port}", "metrics need prometheus-client"),
+        ("", "metrics_port = {port}", "a metrics port needs prometheus-client: pip install prometheus-client, or"),
         ('[source]\nkind = "mqtt"\nhost = "127.0.0.1"\ntopic = "t"', "", "MQTT needs paho-mqtt"),
     ],
 )

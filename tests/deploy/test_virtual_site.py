@@ -24,12 +24,21 @@ from laconic.transport.wires import Wires
 NAMES = ("ada", "bob", "cyd", "dan")
 EDGES = [["ada", "bob"], ["bob", "cyd"], ["cyd", "dan"], ["dan", "ada"], ["ada", "cyd"]]
 LONGEST = 600.0  # virtual seconds after which somebody is stuck
+QCODKLA = """
+            algorithm = "qcodkla"
+            [channel]
+            alpha = 0.6
+            beta = 0.99
+            bits = 4
+"""
 
 
 class VirtualSite:
     """A site in a folder, and a virtual network that it runs on."""
 
-    def __init__(self, folder, n_rounds=60, *, site="", source="", faults=(), seed=0, names=NAMES, **options):
+    def __init__(
+        self, folder, n_rounds=60, *, site="", source="", learner=QCODKLA, faults=(), seed=0, names=NAMES, **options
+    ):
         random = np.random.default_rng(seed)
         self.X = random.uniform(size=(n_rounds, len(names), 2))
         self.y = np.sin(4 * self.X[..., 0]) + self.X[..., 1] - 0.7
@@ -46,11 +55,7 @@ class VirtualSite:
             n_frequencies = 10
             bandwidth = 0.5
             [learner]
-            algorithm = "qcodkla"
-            [channel]
-            alpha = 0.6
-            beta = 0.99
-            bits = 4
+            {learner}
             [network]
             edges = {json.dumps(edges)}
             [source]
@@ -69,6 +74,7 @@ class VirtualSite:
         self.site, self.options, names = site, options, site.names
         self.wires = Wires(faults, seed)
         self.rounds = {name: {} for name in names}  # what was predicted in each round
+        self.taken = {name: [] for name in names}  # labels that were taken from each file
         self.drivers, self.started = {}, dict.fromkeys(names, 0)
         for name in names:
             around = self.site.neighbours(name)
@@ -86,11 +92,24 @@ class VirtualSite:
             terms_of(self.site, **self.options),
             host.deliver,
             open_link=lambda site, name, deliver: VirtualLink(host),
-            open_source=lambda site, name, link: UnthreadedFile(site.source(name)),
+            open_source=lambda site, name, link: self.source(name),
             recorder=self.recorder(host.name),
             wall=lambda: self.wires.timeline.now,
         )
         return self.drivers[host.name]
+
+    def source(self, name):
+        source = UnthreadedFile(self.site.source(name))
+        take = source.next
+
+        def note():
+            sample = take()
+            if sample is not None:
+                self.taken[name].append(sample.y)
+            return sample
+
+        source.next = note
+        return source
 
     def recorder(self, name):
         return Keep(self.rounds[name])
@@ -190,6 +209,37 @@ def test_an_agent_that_loses_its_disk_gets_its_model_back_from_its_neighbours(tm
         for other in agent.neighbours:
             assert np.array_equal(agent.share(other), -agents[other].share(name))
     assert np.abs(sum(agent.duals for agent in agents.values())).max() < 1e-9
+
+
+LEARNERS = {"qcodkla": QCODKLA, "waverls": 'algorithm = "waverls"', "personal": 'algorithm = "personal"'}
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("clock", ["lockstep", "slotted"])
+def test_each_row_of_a_file_is_learned_once_whatever_happens_to_the_rounds(tmp_path, clock, learner):
+    """Bob is killed twice: the first time the others go on without it, so that its rounds are no longer its samples."""
+    site = f'clock = "{clock}"\nslot = 0.1\npatience = 1\ncheckpoint = "disk"\ncheckpoint_every = 1'
+    faults = [Crash(3.0, 6.0, "bob", disk=True), Crash(8.0, 8.1, "bob", disk=True)]
+    house = VirtualSite(tmp_path, n_rounds=120, site=site, learner=LEARNERS[learner], faults=faults)
+    house.run()
+    assert house.started["bob"] == 3
+    assert house.agents["bob"].round > 120 or clock == "slotted"  # where waves run, each counts its own slots
+    for k, name in enumerate(NAMES):
+        assert house.taken[name] == house.y[:, k].tolist(), name
+        assert house.agents[name].samples == 120
+        if learner == "waverls":
+            assert house.agents[name].state().arrays["wave.count"] == 120
+
+
+def test_an_agent_without_memory_reads_its_file_from_the_beginning(tmp_path, events):
+    """One that comes late, or has lost its disk: what it has not learned itself it has to read."""
+    site = 'checkpoint = "disk"\ncheckpoint_every = 1\npatience = 1'
+    house = VirtualSite(tmp_path, site=site, faults=[Crash(2.0, 4.0, "cyd", disk=False)])
+    house.run()
+    column = house.y[:, NAMES.index("cyd")].tolist()
+    before = len(house.taken["cyd"]) - 60
+    assert 0 < before < 60 and house.taken["cyd"] == column[:before] + column
+    assert [(record.agent, record.samples) for record in events("joined") if record.round] == [("cyd", 0)]
 
 
 def test_a_checkpoint_of_other_settings_stops_the_start(tmp_path):

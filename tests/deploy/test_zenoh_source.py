@@ -52,7 +52,8 @@ def test_a_callback_never_raises(logged):
 
     source.start(wake)
     source._take(b"[0, 1]")
-    assert seen(logged)[0].getMessage() == "sample not taken in"
+    assert seen(logged)[0].getMessage() == "samples cannot be read"
+    assert source.failure == "RuntimeError: the driver is gone"
     source.close()
 
 

@@ -19,7 +19,7 @@ from laconic.testing.hosts import Hosts, Unavailable, need_tools
 CASES = Path(__file__).with_name("mpi_cases.py")
 MPIEXEC = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
 needs_mpi = pytest.mark.skipif(
-    MPIEXEC is None or importlib.util.find_spec("mpi4py") is None, reason="there is no MPI here: laconic[mpi]"
+    MPIEXEC is None or importlib.util.find_spec("mpi4py") is None, reason="there is no MPI here: pip install '.[mpi]'"
 )
 RUN = """
 [run]

@@ -104,7 +104,9 @@ def test_onnx_in_single_precision():
 
 def test_a_missing_onnx_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "onnx", None)
-    with pytest.raises(ImportError, match=r"to_onnx needs onnx: pip install 'laconic\[onnx\]', or onnx alone"):
+    with pytest.raises(
+        ImportError, match=r"to_onnx needs onnx: pip install onnx, or, in a clone, pip install '.\[onnx\]'\.$"
+    ):
         MODELS["plain"].to_onnx()
 
 

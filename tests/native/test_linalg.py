@@ -68,7 +68,7 @@ def test_inverses(n):
     assert np.array_equal(made, made.T)
     assert np.array_equal(pickle.loads(pickle.dumps(factor)).room, factor.room)
     again = linalg.factor_of(np.linalg.cholesky(positive(n) + np.eye(n)), factor.room)  # room of a factor that is done
-    np.testing.assert_allclose(again.room[0][:n, :n] @ again.lower_matrix, np.eye(n), atol=1e-12)
+    np.testing.assert_allclose(again.room[0][:n, :n] @ again.array("lower"), np.eye(n), atol=1e-12)
 
 
 @pytest.mark.parametrize("n", SIZES)

@@ -37,7 +37,7 @@ def heads(n):
 
 def reflections_of(U, factor):
     made = np.zeros((heads(factor.n), factor.n))
-    return made[: terms.make_reflections(U, factor.lower_matrix, made, WORKSPACE)]
+    return made[: terms.make_reflections(U, factor.array("lower"), made, WORKSPACE)]
 
 
 def product(reflections, n):
@@ -77,7 +77,7 @@ def test_reflections_triangularise_the_first_columns(n):
         pivot = left.diagonal().argmax()
         columns.append(left[:, pivot] / np.sqrt(left[pivot, pivot]))
         left -= np.outer(columns[-1], columns[-1])
-    turned = product(rows, n) @ np.linalg.solve(factor.lower_matrix, np.array(columns).T)
+    turned = product(rows, n) @ np.linalg.solve(factor.array("lower"), np.array(columns).T)
     np.testing.assert_allclose((rows**2).sum(axis=1), 2.0)
     np.testing.assert_allclose(np.tril(turned, -1), 0.0, atol=1e-10 * np.abs(turned).max())
     assert len(rows) == heads(n) and np.abs(turned.diagonal()).min() > 1e-6
@@ -95,7 +95,7 @@ def test_reflections_end_with_the_rank():
 @pytest.mark.parametrize("n_terms", [0, 1, 6])
 def test_what_a_message_means(n, n_terms):
     rng, U, factor = link(n)
-    reflections, lower = reflections_of(U, factor), factor.lower_matrix
+    reflections, lower = reflections_of(U, factor), factor.array("lower")
     rows, codes = rows_for(rng, n, n_terms), np.rint(30.0 * rng.standard_normal(n)).astype(np.int64)
     message = terms.message_of(factor, reflections, U, rows, n_terms, N_SAMPLES, WORKSPACE)
     made, vector = np.empty((n, n)), np.empty(n)
@@ -122,7 +122,7 @@ SPECTRA = {
 @pytest.mark.parametrize("kind", SPECTRA)
 def test_terms_leave_only_small_eigenvalues(n, kind):
     rng, U, factor = link(n)
-    reflections, lower = reflections_of(U, factor), factor.lower_matrix
+    reflections, lower = reflections_of(U, factor), factor.array("lower")
     values = SPECTRA[kind](rng, n)
     whitened = symmetric(rng, n, values)
     information = N_SAMPLES * U + lower @ whitened @ lower.T
@@ -165,7 +165,7 @@ def test_steps_are_finer_for_large_terms():
 @pytest.mark.parametrize("outputs", [1, 3])
 def test_a_message_up_as_bytes(n, outputs):
     rng, U, factor = link(n)
-    reflections, lower = reflections_of(U, factor), factor.lower_matrix
+    reflections, lower = reflections_of(U, factor), factor.array("lower")
     information = N_SAMPLES * U + lower @ symmetric(rng, n, SPECTRA["few"](rng, n)) @ lower.T
     moments = rng.standard_normal((outputs, n))
     rows = np.zeros((n + outputs, n + 2), dtype=np.int64)
@@ -221,7 +221,7 @@ def test_numbers_that_are_too_large_travel_as_the_largest():
 @pytest.mark.parametrize("kind", ["few", "all", "negative"])
 def test_the_root_solves(n, outputs, kind):
     rng, _, factor = link(n)
-    lower = factor.lower_matrix
+    lower = factor.array("lower")
     values = {
         "few": np.linspace(0.6, 1.9, n),
         "all": np.geomspace(0.01, 9.0, n),

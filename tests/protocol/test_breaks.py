@@ -384,6 +384,8 @@ def damaged_states(state):
         yield f"without {key}", {k: v for k, v in state.about.items() if k != key}, state.arrays
     for key, value in (("version", 1), ("version", None), ("round", -1), ("round", "7"), ("largest", float("nan"))):
         yield f"{key} {value}", {**state.about, key: value}, state.arrays
+    for value in (0.0, [-1.0, True], [float("inf"), True], ["1", True], [1.0, 1], [1.0]):
+        yield f"borrowed {value}", {**state.about, "borrowed": value}, state.arrays
     for key in state.arrays:
         yield f"without {key}", state.about, {k: v for k, v in state.arrays.items() if k != key}
         for bad in (np.nan, np.inf):

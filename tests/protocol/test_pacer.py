@@ -78,16 +78,35 @@ def test_two_agents_ask_each_other_before_their_first_round():
     assert all(pacer.wants_sample for pacer in pair.values())
 
 
-def test_in_lockstep_a_file_goes_on_after_the_rounds_of_the_checkpoint_and_on_slots_from_its_beginning():
-    for clock, skip in (("lockstep", 7), ("slotted", 0)):
-        before = make(neighbours=(), clock=clock)
-        before.start(0.0)
-        for t in range(7):
-            before.learn(X, 0.5, float(t))
-        pacer = make(neighbours=(), clock=clock)
-        pacer.agent.restore(before.agent.state())
-        pacer.start(50.0)
-        assert of(Begin, pacer.actions()) == [Begin(skip)]
+@pytest.mark.parametrize("clock", ["lockstep", "slotted"])
+def test_a_file_goes_on_after_the_samples_that_the_checkpoint_counts(clock):
+    """Rounds are not samples: some pass without one, and a sample may be refused."""
+    before = make(neighbours=(), clock=clock)
+    before.start(0.0)
+    for t in range(7):
+        before.learn(X, 0.5, float(t))
+        if clock == "slotted":
+            before.no_sample(t + 0.5)
+    before.learn([math.inf, 0.7], 0.5, 8.0)
+    assert before.agent.samples == 8
+    pacer = make(neighbours=(), clock=clock)
+    pacer.agent.restore(before.agent.state())
+    pacer.start(50.0)
+    assert of(Begin, pacer.actions()) == [Begin(8)]
+
+
+def test_a_jump_to_the_round_of_the_others_is_told_of():
+    pair = {name: make(name, [other], patience=1.0) for name, other in (("ann", "ben"), ("ben", "ann"))}
+    for rounds, pacer in zip((3, 9), pair.values(), strict=True):
+        pacer.start(0.0)
+        pacer.handle_timer(1.0)  # gives the other up
+        for t in range(rounds):
+            pacer.learn(X, 0.5, 1.0 + t)
+        pacer.connected("ben" if pacer.agent.name == "ann" else "ann", 20.0)
+    rest = carry(pair, 20.0)
+    told = [note for actions in rest.values() for note in of(Note, actions) if note.event == "jumped"]
+    assert [note.fields for note in told] == [{"from": 3, "to": 9, "neighbour": "ben"}]
+    assert (pair["ann"].agent.round, pair["ann"].agent.samples) == (9, 3)
 
 
 def test_there_are_no_rounds_before_joining():
@@ -218,6 +237,51 @@ def test_in_lockstep_a_neighbour_that_is_there_and_does_not_agree_is_given_up_an
     rest = carry({"ann": ann, "ben": ben}, now)
     assert ann.agent.edges == {"ben": "live"} and not ann.given_up
     assert "neighbour is back" in [alert.event for alert in of(Alert, rest["ann"])]
+
+
+def wait_for_ben(answers, until, doubled=False):
+    """Ann has learned and waits for ben, whom the transport says to be there; what she told, and when she was ready."""
+    pair, _ = joined_pair(patience=4.0)
+    ann, ben = pair.values()
+    ann.agent._dialogue.ends["ben"].doubled = doubled
+    ann.learn(X, 0.5, 0.0)
+    carry(pair, 0.0)
+    told, ready, now = [], math.inf, 0.0
+    while now < until and ready == math.inf:
+        now = min(pacer.deadline for pacer in (pair.values() if answers else [ann]))
+        ann.handle_timer(now)
+        if answers:
+            ben.handle_timer(now)
+            told += carry(pair, now)["ann"]
+        else:
+            told += ann.actions()
+        ready = now if ann.wants_sample else math.inf
+    return ready, [alert.event for alert in of(Alert, told)]
+
+
+def test_in_lockstep_a_session_that_nobody_answers_in_is_given_up():
+    """Its process is gone, and another of its name gives the sign of life; before, it was waited for for ever."""
+    for doubled, patience in ((False, 12.0), (True, 4.0)):
+        ready, told = wait_for_ben(False, 60.0, doubled)
+        assert patience <= ready < patience + 3.0 and told == ["neighbour is silent"]
+
+
+def test_in_lockstep_a_neighbour_that_waits_for_its_sample_answers_and_is_waited_for():
+    assert wait_for_ben(True, 300.0) == (math.inf, [])
+
+
+def test_a_round_ends_the_patience_with_a_neighbour_that_was_silent_before_it():
+    pair, _ = joined_pair(patience=4.0)
+    ann, ben = pair.values()
+    for start in (0.0, 20.0, 40.0):  # each time ben is silent for less than he may be
+        ann.learn(X, 0.5, start)
+        carry(pair, start)
+        for now in (start + 0.25, start + 1.0, start + 3.0, start + 6.0):
+            ann.handle_timer(now)
+            assert sent(ann.actions()) == ["request"]  # and lost
+        ben.learn(X, 0.5, start + 6.5)
+        carry(pair, start + 6.5)
+        assert ann.wants_sample and not ann.given_up
 
 
 def test_in_lockstep_who_only_waits_for_a_sample_answers_again_after_a_while():

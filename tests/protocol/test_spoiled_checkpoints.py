@@ -200,7 +200,7 @@ def test_a_checkpoint_names_its_version(team):
     state = team["ben"].state()
     text = state.to_bytes()[28:]
     about, _ = json.JSONDecoder().raw_decode(text[: text.find(b'"arrays"')].decode().rstrip(", ") + "}")
-    assert about["about"]["version"] == state.about["version"] == 2
-    for version in (None, 1, 3, "2", 2.5, True):
+    assert about["about"]["version"] == state.about["version"] == 3
+    for version in (None, 1, 2, 4, "3", 3.5, True):
         with pytest.raises(ValueError, match="state is of version"):
             twin(team["ben"]).restore(AgentState({**state.about, "version": version}, state.arrays))

@@ -8,7 +8,9 @@ from conftest import make_learner, make_stream
 
 import laconic as lc
 from laconic.protocol import guard
+from laconic.protocol.actions import Terms
 from laconic.protocol.messages import Kind
+from laconic.protocol.paces import make_pacer
 from laconic.transport.faults import (
     Crash,
     Delay,
@@ -28,7 +30,7 @@ from laconic.transport.faults import (
 from laconic.transport.hosts import Host, VirtualLink
 from laconic.transport.link import Connected, Disconnected, Received
 from laconic.transport.timeline import HostClock, Timeline
-from laconic.transport.virtual import VirtualNetwork
+from laconic.transport.virtual import PATIENCE, Disk, Learning, VirtualNetwork
 from laconic.transport.wires import LATENCY, NOTICED, Wires
 
 
@@ -274,10 +276,120 @@ def test_two_of_one_name_both_hear_and_one_of_them_stays(first, clock):
     second = net.wires.seconds["1"]
     assert second.alive and was.alive and second.agent is not was.agent
     assert was.fenced or second.fenced
-    net.run(300, until=12.0)
+    net.run(300, until=9.0)
     assert (net.hosts["1"] is was) == first and net.hosts["1"].alive and not net.wires.seconds
     assert was.alive != second.alive
+    net.run(10**6, until=60.0)
     assert net.hosts["1"].agent.edges == {"0": "live", "2": "live"}
+
+
+SERVED = {
+    "qc-odkla": lc.QCODKLA(rho=0.4, eta=16.0, alpha=0.3, beta=0.97, bits=4),
+    "diffusion": lc.RFFDOKL(step=0.06, order="adapt-then-combine", channel=lc.Channel(lc.Censor(0.3, 0.97))),
+    "waverls": lc.WaveRLS(growth=1.2),
+    "personal": lc.Personal(lc.WaveRLS(growth=1.2)),
+}
+
+
+@pytest.mark.parametrize("graph", ["ring", "star"])
+@pytest.mark.parametrize("clock", ["lockstep", "slotted"])
+@pytest.mark.parametrize("name", SERVED)
+def test_a_second_process_that_is_gone_stops_nobody_and_the_first_is_served_again(name, clock, graph):
+    """Nobody starts the first one again; before, a whole site in lockstep stood still for ever."""
+    network, twin = (lc.Network.ring(5), "2") if graph == "ring" else (lc.Network.star(5), "0")
+    X, y = make_stream(400, 5)
+    features = lc.RandomFeatures.gaussian(3, 4, seed=0)
+    gone = 7.0
+    twice = Twice(4.0, gone, twin, disk=graph == "ring", first=True)
+    net = VirtualNetwork(SERVED[name], features, network, X, y, clock=clock, faults=[twice], heartbeat=6)
+    net.run(10**6, until=gone)
+    others = [other for other in net.hosts if other != twin]
+    first = net.hosts[twin]
+    assert first.fenced or graph == "star"  # whose centre has no time to be met
+    net.run(10**6, until=gone + 1.0)
+    before = {other: net.hosts[other].agent.round for other in others}
+    net.run(10**6, until=gone + PATIENCE + 4.0)  # reminders are two seconds apart
+    assert all(net.hosts[other].agent.round > before[other] + 5 for other in others)
+    net.run(10**6, until=gone + 50.0)
+    assert net.hosts[twin] is first and first.starts == 1
+    for host in net.hosts.values():
+        assert set(host.agent.edges.values()) == {"live"}
+    rounds = [host.agent.round for host in net.hosts.values()]
+    assert max(rounds) - min(rounds) <= (4 if clock == "lockstep" else 20)
+    assert min(rounds) > (200 if clock == "lockstep" else 45)
+
+
+@pytest.mark.parametrize("clock", ["lockstep", "slotted"])
+@pytest.mark.parametrize("graph", ["path", "ring"])
+def test_two_processes_of_one_name_do_not_fight_for_it(graph, clock):
+    """Who has come to be served stays so as long as both are there; and neither holds the others up."""
+    X, y = make_stream(400, 4)
+    features = lc.RandomFeatures.gaussian(3, 4, seed=0)
+    network, twice = getattr(lc.Network, graph)(4), Twice(5.0, 150.0, "1", disk=True, first=True)
+    net = VirtualNetwork(make_learner("odkla"), features, network, X, y, clock=clock, faults=[twice])
+    net.run(10**6, until=60.0)
+    processes = [*net.hosts.values(), net.wires.seconds["1"]]
+    before = [(host.agent.round, host.agent.counters["sessions"]) for host in processes]
+    net.run(10**6, until=149.0)
+    after = [(host.agent.round, host.agent.counters["sessions"]) for host in processes]
+    assert all(then[1] == now[1] for then, now in zip(before, after, strict=True))
+    served = [k for k, host in enumerate(processes) if "live" in host.agent.edges.values()]
+    assert all(after[k][0] > before[k][0] + (300 if clock == "lockstep" else 80) for k in served)
+
+
+@pytest.mark.parametrize("clock", ["lockstep", "slotted"])
+def test_two_neighbours_that_refuse_each_other_meet_again(clock):
+    """Each had a second process for a while, so each was refused by the other, and neither asks of itself."""
+    for seed in range(3):
+        twice = [Twice(5.0, 9.0 + seed, name, disk=True, first=True) for name in ("1", "2")]
+        net = make_network(*twice, clock=clock, seed=seed)
+        net.run(10**6, until=120.0)
+        for host in net.hosts.values():
+            assert set(host.agent.edges.values()) == {"live"}
+
+
+# Other settings -------------------------------------------------------------------------------------------------------
+
+
+def strange(net, name, other):
+    """What a host runs first: an agent that was set up otherwise."""
+    usual, host = net.hosts[name].boot, net.hosts[name]
+    features = lc.RandomFeatures.gaussian(3, 4, seed=1 if other == "seed" else 0)
+    clock = "lockstep" if (other == "clock") == net.slotted else "slotted"
+    options = {"n_agents": len(net.hosts) + (other == "n_agents"), "clock": clock}
+
+    def boot(host):
+        if host.starts > 1:
+            return usual(host)
+        agent = lc.Agent(name, host.neighbours, features, make_learner("odkla"), **options)
+        return Learning(net, int(name), make_pacer(agent, Terms(PATIENCE, predictions=0.0)), VirtualLink(host), Disk())
+
+    host.boot = boot
+
+
+@pytest.mark.parametrize("other", ["seed", "n_agents", "clock"])
+@pytest.mark.parametrize("clock", ["lockstep", "slotted"])
+def test_a_neighbour_with_other_settings_is_absent(clock, other, caplog):
+    """Before, lockstep stood still for 45 seconds, again and again, until each quarantine had begun."""
+    restarted = 60.0
+    net = make_network(Crash(restarted, restarted + 1.0, "1", disk=True), n=3, clock=clock)
+    net.hosts["0"].neighbours, net.hosts["2"].neighbours = ("1", "2"), ("0", "1")  # a triangle
+    strange(net, "1", other)
+    rounds = []
+    for k in range(2 * int(restarted)):
+        net.run(10**6, until=0.5 * (k + 1))
+        rounds.append(min(net.hosts[name].agent.round for name in ("0", "2")))
+    gaps = np.diff(rounds[12:])  # six seconds on, the first has its patience behind it at the latest
+    assert gaps.min() >= (2 if clock == "lockstep" else 0) and rounds[-1] > (400 if clock == "lockstep" else 50)
+    for name in ("0", "2"):
+        agent = net.hosts[name].agent
+        assert agent.edges["1"] == "gone" and agent.edges["2" if name == "0" else "0"] == "live"
+        assert 0 < agent.counters["refusals"]["fingerprint"] < 20
+    told = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert "other settings" in told and "quarantined" not in told
+    net.run(10**6, until=restarted + 20.0)
+    for host in net.hosts.values():  # with the right settings it is taken
+        assert set(host.agent.edges.values()) == {"live"}
 
 
 def test_the_sensor_of_a_second_process_goes_on_too():

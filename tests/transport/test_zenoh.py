@@ -300,7 +300,7 @@ def test_a_place_that_is_nowhere():
 
 def test_without_zenoh(monkeypatch):
     monkeypatch.setitem(sys.modules, "zenoh", None)
-    with pytest.raises(ValueError, match=r"need eclipse-zenoh: install laconic\[agents\]\."):
+    with pytest.raises(ValueError, match=r"needs eclipse-zenoh: pip install eclipse-zenoh, or"):
         ZenohLink("kitchen", **GOOD)
 
 

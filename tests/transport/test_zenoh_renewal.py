@@ -17,6 +17,7 @@ from laconic.transport import Connected, Disconnected, Received, zenoh_renewal
 from laconic.transport.link import Noticed
 from laconic.transport.revocation import read_revoked
 from laconic.transport.zenoh import Security, ZenohLink, load_zenoh
+from laconic.transport.zenoh_asking import ask
 from laconic.transport.zenoh_renewal import DAY, SOON, RenewingLink
 from laconic.transport.zenoh_settings import session_settings
 
@@ -40,7 +41,7 @@ class House:
 
     def security(self, name):
         agent, files = self.site.agent(name), self.site.security
-        return Security(files.ca, agent.certificate, agent.key, (), files.revoked)
+        return Security(files.ca, agent.certificate, agent.key, (), files.revoked, NAMES)
 
     def open(self, name, security=None, listen=True, kind=RenewingLink, **options):
         """A link of an agent, and what it delivers."""
@@ -283,7 +284,6 @@ def test_a_revoked_certificate_is_neither_heard_nor_told_and_its_successor_is(ho
     revoke_certificates(house.site, ["kitchen"])
     kitchen.close()
     hall.look(NOW)
-    attic.look(NOW)  # the kitchen is none of its business
     news = [hall.next() for _ in range(3)]
     assert sorted(news[:2]) == [("attic",), ("kitchen",)] and news[2] == Connected("attic")
     assert [attic.next(), attic.next()] == [Disconnected("hall"), Connected("hall")]
@@ -292,7 +292,7 @@ def test_a_revoked_certificate_is_neither_heard_nor_told_and_its_successor_is(ho
     watcher.declare_subscriber("site/hall/alert", lambda sample: alerts.put(json.loads(sample.payload.to_bytes())))
     thief, heard = house.spy("hall", stolen), queue.SimpleQueue()
     for key in ("**", "site/hall/say", "site/hall/to/kitchen", "site/hall/alert"):
-        thief.declare_subscriber(key, lambda sample: heard.put(sample))
+        thief.declare_subscriber(key, heard.put)
     token = thief.liveliness().declare_token("site/kitchen/alive")
     for key in ("say", "to/hall"):
         thief.put(f"site/kitchen/{key}", b"from the thief", allowed_destination=load_zenoh().Locality.REMOTE)
@@ -315,6 +315,53 @@ def test_a_revoked_certificate_is_neither_heard_nor_told_and_its_successor_is(ho
     token.undeclare()
     talk(hall, kitchen)
     assert hall.news.empty() and heard.empty()
+
+
+def test_an_agent_answers_no_revoked_certificate_be_it_a_neighbours_or_not(house):
+    """The attic is no neighbour of the kitchen, but may be asked by all members."""
+    attic = house.open("attic")
+    attic.answer("status", lambda question: question.reply(b"well"))
+    stolen = house.copy("kitchen", "stolen")
+
+    def ask_attic(security, patience=WAIT):
+        return ask(load_zenoh(), "site/attic/status", house.where["attic"], security=security, timeout=patience)
+
+    assert ask_attic(stolen) == b"well"
+    revoke_certificates(house.site, ["kitchen"])
+    attic.look(NOW)
+    assert ask_attic(stolen, patience=1.0) is None
+    assert ask_attic(house.security("hall")) == b"well"
+    renew_certificates(house.site, ["kitchen"])
+    assert ask_attic(house.security("kitchen")) == b"well"
+
+
+def test_every_use_of_a_revoked_certificate_is_reported_however_short(house):
+    attic = house.open("attic")
+    stolen = house.copy("kitchen", "stolen")
+
+    def attempts(expected):
+        """What is reported until so many attempts are."""
+        attic.notices.clear()
+        for _ in range(int(20 * WAIT)):
+            attic.look(NOW)
+            told = [json.loads(notice.said) for notice in attic.notices]
+            if sum(one.get("attempts", 0) for one in told) >= expected:
+                return {(one["event"], one["certificate"], one["at"].rpartition(":")[0]) for one in told}
+            threading.Event().wait(0.05)
+        pytest.fail(f"not all of {expected} attempts were reported: {attic.notices}")
+
+    house.spy("attic", stolen).close()
+    revoke_certificates(house.site, ["kitchen"])
+    reported = {("revoked certificate in use", "kitchen", "tls/127.0.0.1")}
+    assert attempts(1) == reported  # before the attic knew
+    for number in (3, 1):
+        for _ in range(number):
+            house.spy("attic", stolen).close()
+        assert attempts(number) == reported
+    house.spy("attic", house.security("hall")).close()
+    attic.notices.clear()
+    attic.look(NOW)
+    assert not attic.notices
 
 
 def test_a_revoked_neighbour_that_others_connect_to_is_not_heard_either(house):

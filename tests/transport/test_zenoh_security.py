@@ -245,5 +245,5 @@ def test_files_that_do_not_fit(tmp_path, files, foreign):
 
 def test_without_cryptography(monkeypatch, files):
     monkeypatch.setitem(sys.modules, "cryptography", None)
-    with pytest.raises(ValueError, match=r"needs the package cryptography: install laconic\[agents\]\."):
+    with pytest.raises(ValueError, match=r"mutual TLS needs cryptography: pip install cryptography, or"):
         files["kitchen"].check("kitchen")

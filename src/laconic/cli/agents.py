@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 _ABOUT_AGENT = """
 Run one agent of a site: it learns from its samples, talks to its neighbours,
 and comes back after a crash where the others are. Log lines go to stderr.
-Exit code: 0 when its samples have ended, 3 when it diverged, 2 when its
-settings make no sense or it runs here already, 128 and the signal's number
-when a signal stopped it."""
+Exit code: 0 when its samples have ended, 3 when it diverged, 4 when they can
+no longer be read, 2 when its settings make no sense or it runs here already,
+128 and the signal's number when a signal stopped it."""
 
 _EXAMPLES_AGENT = """
 examples:

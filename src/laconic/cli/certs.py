@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from laconic._files import expanded
 from laconic.cli.options import Commands, add_json, add_quiet, describe, whole
 from laconic.cli.words import paragraph, table
 
@@ -68,7 +68,7 @@ def certs(arguments: argparse.Namespace) -> int:
         if not words:
             raise ValueError(f"certs {action} must be given a site.toml.")
     _check(arguments, action, words[1:])
-    site, names = Site.read(Path(words[0]).expanduser()), tuple(dict.fromkeys(words[1:]))
+    site, names = Site.read(expanded(words[0])), tuple(dict.fromkeys(words[1:]))
     if action == "check":
         return _look(site, names, arguments.json)
     outcomes = _made(arguments, action, site, names)

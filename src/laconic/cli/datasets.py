@@ -16,6 +16,7 @@ from laconic.cli.options import (
     add_protocol,
     add_quiet,
     describe,
+    has_header,
 )
 from laconic.cli.screens import print_table
 from laconic.cli.words import count, facts, number, paragraph
@@ -94,7 +95,11 @@ def show_info(arguments: argparse.Namespace) -> int:
 
     if arguments.name not in data.names():
         dataset = data.load(
-            arguments.name, data_dir=arguments.data_dir, target=arguments.target, missing=arguments.missing or "refuse"
+            arguments.name,
+            data_dir=arguments.data_dir,
+            target=arguments.target,
+            missing=arguments.missing or "refuse",
+            header=has_header(arguments),
         )
         print(json.dumps(dict(_contents(dataset))) if arguments.json else facts(_contents(dataset)))
         return 0
@@ -108,7 +113,13 @@ def show_info(arguments: argparse.Namespace) -> int:
         known = [("target", entry.target)]
     else:
         known = _contents(
-            data.load(entry.name, protocol=arguments.protocol, data_dir=arguments.data_dir, target=arguments.target)
+            data.load(
+                entry.name,
+                protocol=arguments.protocol,
+                data_dir=arguments.data_dir,
+                target=arguments.target,
+                header=has_header(arguments),
+            )
         )
     if entry.files:
         place = _short(path) if path else f"not at hand: {' or '.join(entry.files)}, {entry.size} to fetch"

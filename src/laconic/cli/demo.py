@@ -8,9 +8,10 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from laconic._files import expanded
 from laconic.cli.live import add_live_options, check, open_page, played
 from laconic.cli.options import Commands, describe, one_of, whole
-from laconic.cli.words import count, note_of_compiling, paragraph
+from laconic.cli.words import count, paragraph
 
 if TYPE_CHECKING:
     from laconic.demo import Outcome
@@ -50,7 +51,7 @@ def add(commands: Commands) -> None:
 
 def demo(arguments: argparse.Namespace) -> int:
     """Run all learners, write the page, print the table."""
-    path = Path(arguments.out).expanduser()
+    path = expanded(arguments.out)
     if path.is_dir():
         raise ValueError(f"--out must name a file, and {arguments.out!r} is a folder.")
     check(arguments)
@@ -86,7 +87,7 @@ def _show(arguments: argparse.Namespace, path: Path) -> int:
     from laconic.cli.screens import working
     from laconic.demo import render, show
 
-    with working("ten agents are learning", not arguments.quiet) as tell, note_of_compiling("a minute or so"):
+    with working("ten agents are learning", not arguments.quiet) as tell:
         outcome = show(arguments.rounds, arguments.seed, tell)
         with written_whole(path) as file:
             file.write(render(outcome).encode())

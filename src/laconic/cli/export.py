@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from laconic._files import written_whole
+from laconic._files import expanded, written_whole
 from laconic.cli.options import Commands, add_quiet, describe, number
 from laconic.cli.words import note, paragraph
 
@@ -55,12 +55,12 @@ def add(commands: Commands) -> None:
 
 def export(arguments: argparse.Namespace) -> int:
     """Find the model, and write it."""
-    out = Path(arguments.out).expanduser()
+    out = expanded(arguments.out)
     if out.suffix not in ENDINGS:
         raise ValueError(f"--out must end with {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}, got {arguments.out!r}.")
     if not out.parent.is_dir():
         raise ValueError(f"--out must name a file in a folder that exists, got {arguments.out!r}.")
-    source = Path(arguments.source).expanduser()
+    source = expanded(arguments.source)
     model = _of_site(source, arguments) if source.suffix == ".toml" else _of_file(source, arguments.agent)
     with written_whole(out) as file:
         file.write(_WRITERS[out.suffix](model))

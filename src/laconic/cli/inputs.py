@@ -15,7 +15,7 @@ import numpy as np
 from laconic import data, losses
 from laconic._validate import Array
 from laconic.cli.networks import agents_of, make_network
-from laconic.cli.options import N_FREQUENCIES
+from laconic.cli.options import N_FREQUENCIES, has_header
 from laconic.cli.words import note
 from laconic.experiments.settings import SETTINGS, Setting
 from laconic.experiments.streams import SCALING, Stream
@@ -90,6 +90,7 @@ def prepare(arguments: argparse.Namespace, loss: str | None) -> Prepared:
         target=arguments.target,
         n_rows=arguments.rows,
         missing=arguments.missing or "refuse",
+        header=has_header(arguments),
     )
     loss = loss or ("squared" if dataset.classes is None else "logistic")
     usual = SETTINGS.get(dataset.name) if not _is_file(arguments.data) else None
@@ -115,7 +116,7 @@ def prepare(arguments: argparse.Namespace, loss: str | None) -> Prepared:
         ),
         loss,
         scale,
-        arguments.partition,
+        partition_of(arguments),
         arguments.network,
         N_FREQUENCIES if arguments.frequencies is None else arguments.frequencies,
         bandwidth_from,
@@ -147,6 +148,11 @@ def _labels(dataset: data.Dataset, loss: str, scale: str) -> tuple[Array, float 
     if scale == "running":
         return dataset.y, None
     return data.scale(dataset.y, scale), float(values[-1] - values[0])
+
+
+def partition_of(arguments: argparse.Namespace) -> str:
+    """How rows are dealt: the rows of a file keep their order, and sets with a name are shuffled as in the paper."""
+    return arguments.partition or ("time" if _is_file(arguments.data) else "shuffled")
 
 
 def n_agents_of(arguments: argparse.Namespace, usual: int) -> int:

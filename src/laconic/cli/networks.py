@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from pathlib import Path
 
+from laconic._files import expanded
 from laconic.network import Network
 
 KINDS = ("random", "ring", "path", "star", "complete", "grid", "geometric", "small-world")
@@ -18,7 +18,7 @@ _DENSE = 10  # up to so many agents half of all pairs are linked, as in the pape
 def agents_of(spec: str) -> int | None:
     """How many agents the network itself asks for: a file and a grid RxC know, the others do not."""
     if _is_file(spec):
-        return Network.read(Path(spec).expanduser()).n_agents
+        return Network.read(expanded(spec)).n_agents
     size = re.fullmatch(r"grid:(\d+)x(\d+)", spec.lower())
     return int(size[1]) * int(size[2]) if size else None
 
@@ -33,7 +33,7 @@ def make_network(spec: str, n_agents: int, seed: int) -> Network:
     ValueError: --network ring takes no number, got 'ring:3'.
     """
     if _is_file(spec):
-        return Network.read(Path(spec).expanduser())
+        return Network.read(expanded(spec))
     kind, _, detail = spec.lower().partition(":")
     if kind not in KINDS:
         near = difflib.get_close_matches(kind, KINDS, n=1, cutoff=0.5)
@@ -60,7 +60,7 @@ def make_network(spec: str, n_agents: int, seed: int) -> Network:
 def _is_file(spec: str) -> bool:
     """Whether ``spec`` means a file: it is there, or only a file could be written so."""
     kind = spec.lower().partition(":")[0]
-    return kind not in KINDS and (Path(spec).expanduser().is_file() or "/" in spec or "." in spec)
+    return kind not in KINDS and (expanded(spec).is_file() or "/" in spec or "." in spec)
 
 
 def _sides(detail: str, n_agents: int) -> tuple[int, int]:

@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, final
 
-from laconic._worded import Argument, Setting
+from laconic._worded import Argument, Setting, printable
 from laconic.features import KERNELS
 
 _CHOICE = re.compile(r"argument (\S+): invalid choice: (.+?) \(choose from (.+)\)$")
@@ -34,7 +34,10 @@ OPTIONS = {
 }
 _STEPS = ("bandwidth", "eta", "loss", "regularization", "rho", "step")
 _CHANNEL = ("alpha", "beta", "bits", "burst", "coarseness", "range", "rate")
-OPTIONS |= {name: f"--{name}" for name in (*_STEPS, *_CHANNEL, "missing", "protocol", "seed", "seeds", "set", "target")}
+OPTIONS |= {
+    name: f"--{name}"
+    for name in (*_STEPS, *_CHANNEL, "header", "missing", "protocol", "seed", "seeds", "set", "target")
+}
 #: What an option is when it is left out, where the library may advise just that.
 _LEFT_OUT = {"range": "adaptive"}
 
@@ -98,8 +101,9 @@ class Parser(argparse.ArgumentParser):
             message = f"{name} {_complaint(known, got)}"
         message = re.sub(r"^the following arguments are required: (.*)", r"\1 must be given", message)
         message = message.removeprefix("argument ").replace(": must", " must").rstrip(".")
+        message = message.replace(": not allowed with argument", " cannot stand beside")
         ending = "" if message.endswith("?") else "."
-        self.exit(2, f"laconic: {message}{ending} (See `{self.prog} --help`.)\n")
+        self.exit(2, f"laconic: {printable(message)}{ending} (See `{self.prog} --help`.)\n")
 
 
 def _dressed(text: str) -> str:
@@ -218,8 +222,25 @@ def add_data_dir(parser: Any) -> None:
     )
 
 
+def add_header(parser: Any) -> None:
+    """Add ``--header``, for tables of text that do not tell by themselves."""
+    parser.add_argument(
+        "--header",
+        type=one_of("yes", "no"),
+        metavar="WHAT",
+        help="'yes' if line 1 of a text holds the names of columns, 'no' if it is data (default: the file tells, or a "
+        "column that is named)",
+    )
+
+
+def has_header(arguments: argparse.Namespace) -> bool | None:
+    """The value of ``--header`` for the library."""
+    return None if arguments.header is None else bool(arguments.header == "yes")
+
+
 def add_file_options(parser: Any) -> None:
     """What a file of one's own needs to be told."""
+    add_header(parser)
     parser.add_argument("--target", metavar="COL", help="the column to predict, by name or index (default: the last)")
     parser.add_argument(
         "--missing",
@@ -261,12 +282,15 @@ def add_stream_options(parser: argparse.ArgumentParser) -> None:
         help="to [0, 1] by each column (default), by the whole matrix (default for the paper's sets under 'prepared'), "
         "or 'running': by what has been seen so far, without peeking",
     )
-    group.add_argument(
+    order = group.add_mutually_exclusive_group()
+    order.add_argument(
         "--partition",
-        default="shuffled",
         metavar="HOW",
-        help="who gets which rows: shuffled (default), time, time-stretches, sorted-by-target, sorted-by-feature:K, "
-        "uneven",
+        help="how rows are dealt: time (in their order, in turn: default of files), shuffled (default of sets with a "
+        "name), time-stretches, sorted-by-target, sorted-by-feature:K, uneven",
+    )
+    order.add_argument(
+        "--shuffle", dest="partition", action="store_const", const="shuffled", help="short for --partition shuffled"
     )
     add_data_dir(group)
     group = parser.add_argument_group("agents, network and features")

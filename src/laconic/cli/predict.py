@@ -7,13 +7,13 @@ import csv
 import io
 import json
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from laconic._files import written_whole
-from laconic.cli.options import Commands, add_json, add_quiet, describe
+from laconic._files import expanded, written_whole
+from laconic._worded import printable
+from laconic.cli.options import Commands, add_header, add_json, add_quiet, describe, has_header
 from laconic.cli.words import note, number, paragraph, plural
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("model", metavar="MODEL", help="a model, as `laconic export` writes it (.npz)")
     parser.add_argument("data", metavar="FILE", help="CSV, Parquet or ARFF, with a row for each prediction")
     parser.add_argument("-o", "--out", metavar="FILE", help="write predictions there as CSV (default: to the screen)")
+    add_header(parser)
     add_json(parser, "tell everything as JSON")
     add_quiet(parser)
     parser.set_defaults(command=predict)
@@ -54,11 +55,11 @@ def predict(arguments: argparse.Namespace) -> int:
     from laconic.data import asked
     from laconic.model import Model
 
-    model = Model.load(Path(arguments.model).expanduser())
-    path = Path(arguments.data).expanduser()
+    model = Model.load(expanded(arguments.model))
+    path = expanded(arguments.data)
     if not path.is_file():
         raise FileNotFoundError(2, "No such file", str(path))
-    rows = asked.read_inputs(path, model.n_inputs, model.inputs, model.target)
+    rows = asked.read_inputs(path, model.n_inputs, model.inputs, model.target, has_header(arguments))
     good = ~np.isnan(rows.X.sum(axis=1))
     if not good.all():
         row, column = (int(k) for k in np.argwhere(np.isnan(rows.X))[0])
@@ -68,16 +69,21 @@ def predict(arguments: argparse.Namespace) -> int:
     told = {"rows": len(good), "missing": int((~good).sum()), **_error(model, columns, rows.y, good)}
     table = _table(columns)
     if arguments.out is not None:
-        with written_whole(Path(arguments.out).expanduser()) as file:
+        with written_whole(expanded(arguments.out)) as file:
             file.write(table.encode())
     if arguments.json:
         print(json.dumps({"model": repr(model), "inputs": rows.names, **told, **columns}))
     elif arguments.out is None:
-        sys.stdout.write(table)
+        sys.stdout.write("".join(map(_line, table.splitlines())) if sys.stdout.isatty() else table)
     else:
         words = "".join(f", {name.replace('_', ' ')} {number(told[name])}" for name in list(told)[2:])
         print(paragraph(f"Wrote {arguments.out}: {plural(int(good.sum()), 'prediction')}{words}."))
     return 0
+
+
+def _line(text: str) -> str:
+    """A line of the table as a terminal may have it: a class of the model can be any text."""
+    return f"{printable(text)}\n"
 
 
 def _columns(model: Model, X: Array, good: Array) -> dict[str, list[Any]]:

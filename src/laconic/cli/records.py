@@ -13,6 +13,7 @@ import numpy as np
 from laconic._version import __version__
 from laconic.cli.learners import describe_learner
 from laconic.cli.results import Result
+from laconic.cli.words import keeps_order
 from laconic.data.scaling import HOW
 from laconic.trace import Trace
 
@@ -96,6 +97,7 @@ def _about(result: Result, arguments: argparse.Namespace) -> dict[str, Any]:
             "missing": arguments.missing or "refuse",
             "scale": source.scale,
             "partition": source.partition,
+            "order_kept": keeps_order(source.partition),
         },
         "seed": arguments.seed,
         "rounds": len(stream.y),

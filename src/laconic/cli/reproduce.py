@@ -6,9 +6,9 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
+from laconic._files import expanded
 from laconic.cli.options import Commands, add_data_dir, add_json, add_quiet, describe, one_of, some_of, whole
 from laconic.experiments.settings import BEST_CENTRE, CENTRALISED_RLS, DEFAULT, LOCAL_RLS, METHODS, SETTINGS, WAVES
 from laconic.learners import normalise
@@ -86,7 +86,7 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command ``reproduce``."""
-    out = Path(arguments.out).expanduser()
+    out = expanded(arguments.out)
     if out.exists() and not out.is_dir():
         raise ValueError(f"--out must name a folder, and {arguments.out!r} is a file.")
     from laconic.experiments import reproduce

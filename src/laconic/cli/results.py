@@ -13,7 +13,7 @@ from laconic._validate import Array
 from laconic.channel import Budget
 from laconic.cli.inputs import Prepared
 from laconic.cli.learners import describe_learner
-from laconic.cli.words import count, facts, number, paragraph, plural, table
+from laconic.cli.words import count, dealt, facts, number, paragraph, plural, table
 from laconic.experiments.streams import Stream
 from laconic.learners import Learner, Local, Speech
 from laconic.trace import Trace
@@ -111,7 +111,7 @@ class Result:
                 (
                     "network",
                     f"{plural(stream.network.n_agents, 'agent')}, {plural(len(stream.network.edges), 'link')} "
-                    f"({network}); {plural(len(stream.y), 'round')}, rows {_dealt(source.partition)}",
+                    f"({network}); {plural(len(stream.y), 'round')}, rows {dealt(source.partition)}",
                 ),
                 (
                     "features",
@@ -219,10 +219,6 @@ def _wrong(trace: Trace) -> Array:
 
 def _size(trace: Trace) -> str:
     return count(trace.about["message_bits"])
-
-
-def _dealt(partition: str) -> str:
-    return {"time": "dealt in time order", "time-stretches": "dealt in stretches of time"}.get(partition, partition)
 
 
 def _scaled(scale: str) -> str:

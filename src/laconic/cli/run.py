@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laconic import learners, losses
+from laconic._files import expanded
 from laconic.cli.learners import parameter
 from laconic.cli.live import add_live_options, check, played
 from laconic.cli.options import Commands, add_quiet, add_stream_options, describe, in_words, number, one_of, span, whole
@@ -171,7 +172,7 @@ def _run_file(arguments: argparse.Namespace, named: list[str]) -> int:
     from laconic.cli.big import run_file
 
     def go() -> int:
-        return run_file(Path(arguments.data).expanduser(), arguments, _folder(arguments.out))
+        return run_file(expanded(arguments.data), arguments, _folder(arguments.out))
 
     return _one_of_many(go) if arguments.engine == "mpi" else go()
 
@@ -204,7 +205,7 @@ def run_named(arguments: argparse.Namespace) -> int:
     from laconic.cli.learners import local_twin, make_learner
     from laconic.cli.records import as_json, write
     from laconic.cli.results import Result
-    from laconic.cli.words import note, note_of_compiling
+    from laconic.cli.words import note
     from laconic.engine import simulate, sweep
 
     source = prepare(arguments, arguments.loss)
@@ -214,11 +215,9 @@ def run_named(arguments: argparse.Namespace) -> int:
     data = (stream.features, stream.network, stream.X, stream.y)
     twin = local_twin(learner, stream.network, len(stream.y))
     with _live(arguments, source, learner, twin, stream):
-        with note_of_compiling():
-            simulate(learner, *data[:2], stream.X[:1], stream.y[:1])  # so that the time below is that of the run alone
-            trace = simulate(learner, *data, progress=arguments.progress)
-            # The scores of everybody's model on everybody's data cost far more than the run: they are not in its time.
-            both = sweep({"learner": learner, "local": twin}, *data, collective=True)
+        trace = simulate(learner, *data, progress=arguments.progress)
+        # The scores of everybody's model on everybody's data cost far more than the run: they are not in its time.
+        both = sweep({"learner": learner, "local": twin}, *data, collective=True)
         together = both["learner"]
         trace = dataclasses.replace(
             trace, collective_square=together.collective_square, collective_loss=together.collective_loss
@@ -263,7 +262,7 @@ def _folder(out: str | None) -> Path | None:
     """The folder of ``--out``, made before any work is done for it."""
     if out is None:
         return None
-    folder = Path(out).expanduser()
+    folder = expanded(out)
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"--out must name a folder, and {out!r} is a file.")
     folder.mkdir(parents=True, exist_ok=True)

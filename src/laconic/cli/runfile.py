@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from laconic._files import expanded
 from laconic._validate import Array
 from laconic.cli.networks import make_network
 from laconic.deploy.settings.learning import Model, read_learning, read_model
@@ -40,7 +41,7 @@ class RunFile(NamedTuple):
 
     def network(self) -> Network:
         """The network, the same in every process; a file of it lies beside this one, or where the command is given."""
-        beside = self.file.parent / Path(self.network_spec).expanduser()
+        beside = self.file.parent / expanded(self.network_spec)
         try:
             spec = str(beside) if beside.is_file() else self.network_spec
             found = make_network(spec, self.n_agents, self.seed)

@@ -7,7 +7,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from laconic.cli.options import Commands, add_json, add_quiet, describe, one_of, whole
+from laconic import _extras
+from laconic._files import expanded
+from laconic.cli.options import Commands, add_header, add_json, add_quiet, describe, has_header, one_of, whole
 from laconic.cli.words import paragraph, plural
 from laconic.defaults import TASKS
 
@@ -40,6 +42,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("--agents", type=whole, metavar="N", help="number of agents (5)")
     parser.add_argument("--data", metavar="FILE", help="rows of your own: .csv, .parquet or .arff, as they are")
     parser.add_argument("--target", metavar="COL", help="of --data: the column to learn, by name or index (the last)")
+    add_header(parser)
     parser.add_argument("--agent-column", metavar="COL", help="of --data: whom a row belongs to, an agent a value")
     parser.add_argument(
         "--task", type=one_of(*TASKS), metavar="WHAT", help="of --data: numbers or classes (as labels tell)"
@@ -55,7 +58,7 @@ def init(arguments: argparse.Namespace) -> int:
     """Write the settings, the data, and, if asked for, the certificates."""
     from laconic.deploy.settings.site import Site
 
-    file = Path(arguments.path).expanduser()
+    file = expanded(arguments.path)
     if file.suffix != ".toml":
         file = file / "site.toml"
     text, tables, notes = _content(arguments, file.name)
@@ -65,7 +68,7 @@ def init(arguments: argparse.Namespace) -> int:
         raise ValueError(f"{there[0]} is there already: --force overwrites it, or choose another place.")
     site = Site.parse(text, file)
     if arguments.secure:
-        _need_cryptography()
+        _extras.need("cryptography", "a certificate")
     for path, content in {**data, file: text}.items():
         _write(path, content)
     if arguments.json:
@@ -96,7 +99,8 @@ def _content(arguments: argparse.Namespace, file: str) -> tuple[str, dict[str, s
 
     if arguments.data is None:
         stray = next(
-            (name for name in ("target", "agent_column", "task") if getattr(arguments, name) is not None), None
+            (name for name in ("target", "header", "agent_column", "task") if getattr(arguments, name) is not None),
+            None,
         )
         if stray is not None:
             raise ValueError(f"--{stray.replace('_', '-')} is for --data FILE, which is missing.")
@@ -108,6 +112,7 @@ def _content(arguments: argparse.Namespace, file: str) -> tuple[str, dict[str, s
         arguments.data,
         target=arguments.target,
         agent_column=arguments.agent_column,
+        header=has_header(arguments),
         task=arguments.task,
         n_agents=arguments.agents,
     )
@@ -121,13 +126,6 @@ def _content(arguments: argparse.Namespace, file: str) -> tuple[str, dict[str, s
         target=own.target,
     )
     return text, own.tables, own.notes
-
-
-def _need_cryptography() -> None:
-    from importlib.util import find_spec
-
-    if find_spec("cryptography") is None:
-        raise ValueError("certificates need the package cryptography: install laconic[agents].")
 
 
 def _write(path: Path, content: str) -> None:

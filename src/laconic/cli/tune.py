@@ -9,6 +9,7 @@ import math
 import shlex
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from laconic._worded import printable
 from laconic.cli.options import (
     N_FREQUENCIES,
     Commands,
@@ -155,7 +156,7 @@ def run(arguments: argparse.Namespace) -> int:
     for tuning in found.values():
         print(f"\n{describe_tuning(tuning)}")
     tried = sum(len(tuning.table) for tuning in found.values())
-    print(f"\n{count(tried)} points tried. The best of all is {best.method}:\n  {words}")
+    print(f"\n{count(tried)} points tried. The best of all is {best.method}:\n  {printable(words)}")
     return 0
 
 

@@ -13,11 +13,22 @@ import numpy as np
 from laconic import data
 from laconic._validate import Array
 from laconic._version import __version__
-from laconic.cli.inputs import ALPHA, BETA, n_agents_of
+from laconic.cli.inputs import ALPHA, BETA, n_agents_of, partition_of
 from laconic.cli.learners import usual_learner
 from laconic.cli.live import played
 from laconic.cli.networks import make_network
-from laconic.cli.words import count, facts, note, note_of_compiling, number, paragraph, plural, table
+from laconic.cli.options import has_header
+from laconic.cli.words import (
+    count,
+    dealt,
+    facts,
+    keeps_order,
+    note,
+    number,
+    paragraph,
+    plural,
+    table,
+)
 from laconic.data.partitions import rows_of
 from laconic.data.people import OpenTable, fill_running
 from laconic.defaults import PREFIX, recognise
@@ -59,23 +70,23 @@ def run_untuned(arguments: argparse.Namespace, folder: Path | None) -> int:
         n_rows=arguments.rows,
         encode=arguments.encode != "off",
         agent_column=arguments.agent_column,
+        header=has_header(arguments),
     )
     if arguments.missing is not None:
         read = _without_holes(read, arguments.missing)
     rounds = deal(arguments, read)
-    with note_of_compiling():
-        run = learn_untuned(
-            rounds.X,
-            rounds.y,
-            rounds.network,
-            task=rounds.task,
-            budget=arguments.budget or "usual",
-            n_frequencies=arguments.frequencies,
-            seed=arguments.seed,
-            present=rounds.rows >= 0,
-            progress=arguments.progress,
-        )
-        found = numbers(arguments, read, rounds, run)
+    run = learn_untuned(
+        rounds.X,
+        rounds.y,
+        rounds.network,
+        task=rounds.task,
+        budget=arguments.budget or "usual",
+        n_frequencies=arguments.frequencies,
+        seed=arguments.seed,
+        present=rounds.rows >= 0,
+        progress=arguments.progress,
+    )
+    found = numbers(arguments, read, rounds, run)
     with _live(arguments, found, run):
         print(json.dumps(found) if arguments.json else _screen(read, rounds, run, found))
         if folder is not None:
@@ -120,6 +131,9 @@ def _without_holes(read: OpenTable, missing: str) -> OpenTable:
 def deal(arguments: argparse.Namespace, read: OpenTable) -> Rounds:
     """Rows to agents: as a column says, or as ``--partition`` does; labels as they are, inputs without holes."""
     task, y, said = _labels(arguments.task, read)
+    how = partition_of(arguments)
+    if keeps_order(how) and _in_blocks(y):
+        said = (*said, f"rows are sorted by {read.target!r}: add --shuffle, unless they came in this order")
     if read.agents is not None:
         names, owners = np.unique(read.agents, return_inverse=True)
         n_agents = len(names)
@@ -130,7 +144,13 @@ def deal(arguments: argparse.Namespace, read: OpenTable) -> Rounds:
             owners = np.array([network.names.index(name) for name in names])[owners]
         else:
             network = Network(n_agents, network.edges, names.tolist())
-        rows = by_owner(owners, n_agents).rows
+        if how not in ("time", "shuffled"):
+            raise ValueError(f"--partition {how} contradicts --agent-column, by which rows are dealt.")
+        order = np.arange(len(owners))
+        if how == "shuffled":
+            order = np.random.default_rng(arguments.seed).permutation(order)
+        turns = by_owner(owners[order], n_agents).rows
+        rows = np.where(turns >= 0, order[turns], -1)
         said = (*said, f"{plural(n_agents, 'agent')} ({', '.join(map(str, names[:6]))}{', ...' * (n_agents > 6)})")
     else:
         usual = SETTINGS[arguments.data].n_agents if arguments.data in SETTINGS else _AGENTS
@@ -138,7 +158,7 @@ def deal(arguments: argparse.Namespace, read: OpenTable) -> Rounds:
         n_agents = n_agents_of(arguments, max(1, min(usual, len(y) // PREFIX)))
         network = make_network(arguments.network, n_agents, arguments.seed)
         key = y if y.dtype.kind == "f" else np.unique([str(one) for one in y], return_inverse=True)[1].astype(float)
-        rows = rows_of(np.nan_to_num(read.X), np.nan_to_num(key), n_agents, arguments.partition, arguments.seed)
+        rows = rows_of(np.nan_to_num(read.X), np.nan_to_num(key), n_agents, how, arguments.seed)
     taken = np.maximum(rows, 0)
     X, y = read.X[taken], y[taken].copy()
     X[rows < 0] = np.nan
@@ -174,6 +194,15 @@ def _labels(given: str | None, read: OpenTable) -> tuple[str, Array, tuple[str, 
     return task, np.array(whole, dtype=object), said
 
 
+def _in_blocks(y: Array) -> bool:
+    """Whether labels never fall or never rise, or classes come one after the other: such rows are sorted by them."""
+    known = y[_labelled(y)]
+    if known.dtype.kind == "f":
+        steps = np.diff(known)
+        return bool((steps >= 0).all() or (steps <= 0).all())
+    return int((known[1:] != known[:-1]).sum()) + 1 == len(np.unique(known)) < len(known) / 2
+
+
 def _labelled(y: Array) -> Array:
     if y.dtype.kind == "f":
         return np.asarray(~np.isnan(y))
@@ -196,7 +225,8 @@ def numbers(arguments: argparse.Namespace, read: OpenTable, rounds: Rounds, run:
         "rounds": len(rounds.rows),
         "network": Path(arguments.network).name,
         "edges": network.edges.tolist(),
-        "partition": "agent-column" if read.agents is not None else arguments.partition,
+        "partition": "agent-column" if read.agents is not None else partition_of(arguments),
+        "order_kept": keeps_order(partition_of(arguments)),
         "seed": arguments.seed,
         "chosen": {
             "task": choice.task,
@@ -221,6 +251,7 @@ def _screen(read: OpenTable, rounds: Rounds, run: Untuned, found: dict[str, Any]
     about = [
         ("data", f"{name}: {plural(len(read.y), 'row')}, {plural(len(read.names), 'input')}, target {read.target}"),
         ("agents", f"{who}; {plural(len(rounds.y), 'round')}"),
+        ("rows", _rows_in_words(found)),
         *(("made of it" if not k else "", f"{said}.") for k, said in enumerate(rounds.notes)),
         *(("chosen" if not k else "", line) for k, line in enumerate(run.choice.why)),
     ]
@@ -236,6 +267,7 @@ def _screen(read: OpenTable, rounds: Rounds, run: Untuned, found: dict[str, Any]
         f"{count(found['bits'] / network.n_agents)} an agent. It took {found['seconds']:.3g} seconds.",
         "Every prediction was made before its label was seen; the first round, in which nobody knows anything, is not "
         "scored.",
+        *([] if found["order_kept"] else ["Rows that come later in the data were learned before earlier ones."]),
     ]
     parts = (
         facts(about),
@@ -243,6 +275,13 @@ def _screen(read: OpenTable, rounds: Rounds, run: Untuned, found: dict[str, Any]
         "\n".join(paragraph(line) for line in ending),
     )
     return "\n\n".join(parts)
+
+
+def _rows_in_words(found: dict[str, Any]) -> str:
+    partition, kept = found["partition"], found["order_kept"]
+    if partition == "agent-column":
+        return "each agent's own, in their order" if kept else "each agent's own, shuffled"
+    return dealt(partition)
 
 
 def _held(n_clipped: int, n_left: int) -> list[str]:

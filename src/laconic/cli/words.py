@@ -10,14 +10,20 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
 
-from laconic._worded import Worded
+from laconic._worded import Worded, printable
 from laconic.cli.options import at_terminal
 
+_IN_ORDER = {"time": "in their order, dealt in turn", "time-stretches": "in their order, a stretch of them an agent"}
+_BLANKS = str.maketrans("\t\n\r\v\f", "     ")
 _LINE = 100  # longer lines are hard to read, however wide the terminal
 
 
 def sentence(error: BaseException) -> str:
-    """What an error says, in one sentence."""
+    """What an error says, in one sentence; names in it, of files and columns, cannot move the cursor."""
+    return printable(_said(error))
+
+
+def _said(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         if isinstance(error, FileNotFoundError):
             return f"there is no file {str(error.filename)!r}."
@@ -48,16 +54,7 @@ def hushed(result: bool = True) -> Iterator[None]:
 def note(message: str) -> None:
     """Something worth knowing that is no part of the result."""
     if not _hushed:
-        print(f"laconic: {message}", file=sys.stderr)
-
-
-@contextmanager
-def note_of_compiling(takes: str = "about a minute") -> Iterator[None]:
-    """Say so if something is compiled meanwhile, for it takes longer than one likes to wait without a word."""
-    from laconic.engine.compiling import when_compiling
-
-    with when_compiling(lambda: note(f"compiling, once for each installation; this takes {takes}.")):
-        yield
+        print(f"laconic: {printable(message)}", file=sys.stderr)
 
 
 def width() -> int:
@@ -67,7 +64,13 @@ def width() -> int:
 
 def paragraph(text: str, indent: int = 0) -> str:
     """``text`` wrapped to the terminal, all lines after the first indented."""
-    return textwrap.fill(text, width(), subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
+    return textwrap.fill(
+        _on_one_line(text), width(), subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _on_one_line(text: str) -> str:
+    return printable(text.translate(_BLANKS))
 
 
 def facts(pairs: Sequence[tuple[str, str]]) -> str:
@@ -75,7 +78,9 @@ def facts(pairs: Sequence[tuple[str, str]]) -> str:
     longest = max(len(name) for name, _ in pairs) + 2
     lines = []
     for name, what in pairs:
-        wrapped = textwrap.wrap(what, width() - longest, break_long_words=False, break_on_hyphens=False) or [""]
+        wrapped = textwrap.wrap(
+            _on_one_line(what), width() - longest, break_long_words=False, break_on_hyphens=False
+        ) or [""]
         lines += [
             f"{start:<{longest}}{line}" for start, line in zip([name, *[""] * len(wrapped)], wrapped, strict=False)
         ]
@@ -92,6 +97,7 @@ def table(rows: Sequence[Sequence[str]], align: str, gap: int = 2, best: int | N
 
     With ``best`` the first row is a header, and that row is the one to look at: to a person they are shown so.
     """
+    rows = [[printable(cell) for cell in row] for row in rows]
     widths = [max(len(row[k]) for row in rows) for k in range(len(align))]
     lines = [
         (" " * gap).join(f"{cell:{side}{size}}" for cell, side, size in zip(row, align, widths, strict=True))
@@ -114,6 +120,16 @@ def number(value: float | None) -> str:
 def count(value: float) -> str:
     """A whole number with its thousands set apart."""
     return f"{round(value):,}"
+
+
+def keeps_order(partition: str) -> bool:
+    """Whether rows are learned in the order in which they came."""
+    return partition in _IN_ORDER
+
+
+def dealt(partition: str) -> str:
+    """How rows are dealt, behind the word "rows"."""
+    return _IN_ORDER.get(partition, partition)
 
 
 def plural(n: int, thing: str) -> str:

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, final
 
+from laconic._reports import count, measurement
 from laconic.dashboard.wording import sentence
 
 #: Numbers that are told of each agent, in this order.
@@ -68,10 +69,10 @@ class Board:
         k = self._index.get(name)
         if k is None:
             return
-        told = [_number(said.get("mean_square_error" if field == "error" else field)) for field in NUMBERS]
+        error = measurement(said.get("mean_square_error"))
+        numbers = [error if field == "error" else count(said.get(field)) or 0 for field in NUMBERS]
         with self._lock:
             before = self._numbers[k]
-            numbers = [told[1] if j == 1 else value or 0 for j, value in enumerate(told)]
             repaired = int((numbers[5] or 0) - (before[5] or 0))
             self._present(k, now)
             if repaired > 0 and before[0]:
@@ -83,11 +84,11 @@ class Board:
 
     def prediction(self, name: str, said: Mapping[str, Any], now: float) -> None:
         """An agent has published a prediction."""
-        k, guess = self._index.get(name), _number(said.get("prediction"))
+        k, guess = self._index.get(name), measurement(said.get("prediction"))
         if k is None or guess is None:
             return
         with self._lock:
-            self._told[k].append((_number(said.get("round")) or 0, guess, _number(said.get("label"))))
+            self._told[k].append((count(said.get("round")) or 0, guess, measurement(said.get("label"))))
             self._present(k, now)
             self._touch(k)
 
@@ -115,7 +116,7 @@ class Board:
     def agree(self, disagreement: float | None) -> None:
         """How far models are from their mean, as a share of their length."""
         with self._lock:
-            self._disagreement = _number(disagreement)
+            self._disagreement = measurement(disagreement)
 
     def look(self, now: float) -> None:
         """Notice who has gone, and keep a point of the past; to be called about once a second."""
@@ -215,13 +216,6 @@ def _after(kept: Sequence[Any], since: int) -> list[Any]:
             break
         found.append(one)
     return found[::-1]
-
-
-def _number(value: object) -> float | None:
-    """A finite number, or None."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        return None
-    return value
 
 
 def _short(value: float | None) -> float | None:

@@ -3,20 +3,23 @@
 const LANES = [{ colour: "--calm", dash: [] }, { colour: "--other", dash: [7, 4] }];
 
 // Values for the ticks of an axis: of a logarithm 1, 2 and 5 times powers of ten, fewer where there are too many.
+// Loops count, since adding a step below the spacing of floats would never reach the end of an axis.
+const POWERS_OF_FLOATS = [-324, 308];
 function ticks(low, high, log, most) {
   if (log) {
+    const lowest = Math.max(POWERS_OF_FLOATS[0], Math.floor(Math.log10(low))), highest = Math.min(POWERS_OF_FLOATS[1], Math.ceil(Math.log10(high)));
     for (const steps of [[1, 2, 5], [1, 3], [1]]) for (const jump of steps.length > 1 ? [1] : [1, 2, 3, 5]) {
       const found = [];
-      for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++) {
+      for (let power = lowest; power <= highest; power++) {
         if (power % jump === 0) for (const step of steps) { const v = +`${step}e${power}`; if (v >= low * 0.999 && v <= high * 1.001) found.push(v); }
       }
       if (found.length <= most && found.length > 1) return found;
     }
   }
   const rough = (high - low) / most, power = 10 ** Math.floor(Math.log10(rough || 1));
-  const step = [1, 2, 5, 10].map((k) => k * power).find((s) => s >= rough) || 1, found = [];
-  for (let v = Math.ceil(low / step) * step; v <= high; v += step) found.push(+v.toPrecision(12));
-  return found;
+  const step = [1, 2, 5, 10].map((k) => k * power).find((s) => s >= rough) || 1, first = Math.ceil(low / step) * step;
+  const found = Array.from({ length: Math.floor(most) + 1 }, (_, k) => first + k * step).filter((v) => v <= high);
+  return [...new Set(found.map((v) => +v.toPrecision(12)))];
 }
 
 // Lines through points [x, y], one for each lane; `marks` are points of a moment that is looked back to.

@@ -12,6 +12,7 @@ from typing import Any, final
 
 import numpy as np
 
+from laconic._reports import parse_object
 from laconic._validate import Array
 from laconic.dashboard.board import Board
 from laconic.deploy.operations.fetching import files_of
@@ -78,14 +79,11 @@ class Watcher:
         return heard
 
     def _take(self, name: str, payload: Any, take: Callable[[str, Any, float], None]) -> None:
-        """Hand on what is a JSON object of no more than some size; whatever else may come is nobody's business."""
+        """Hand on a JSON object of bounded size and depth, and drop all else."""
         if len(payload) > _LONGEST:
             return
-        try:
-            said = json.loads(bytes(payload.to_bytes()))
-        except (ValueError, RecursionError):
-            return
-        if isinstance(said, dict):
+        said = parse_object(bytes(payload.to_bytes()))
+        if said is not None:
             take(name, said, self._wall())
 
     def _ask(self) -> None:
@@ -142,7 +140,7 @@ class Watcher:
 def disagreement(models: Sequence[Array]) -> float | None:
     """How far models are from their mean, as a share of their length: |Theta - mean|_F / |Theta|_F.
 
-    None while there are fewer than two, or if they cannot be compared.
+    None while there are fewer than two, or if they cannot be compared or are too large to.
 
     >>> import numpy as np
     >>> round(disagreement([np.array([1.0, 0.0]), np.array([0.0, 1.0])]), 6)
@@ -151,6 +149,7 @@ def disagreement(models: Sequence[Array]) -> float | None:
     if len(models) < 2 or len({model.shape for model in models}) > 1:
         return None
     stacked = np.array(models)
-    length = float(np.linalg.norm(stacked))
-    apart = float(np.linalg.norm(stacked - stacked.mean(axis=0)))
-    return apart / length if length > 0 and np.isfinite(apart) else None
+    with np.errstate(over="ignore", invalid="ignore"):  # of models near the largest float
+        length = float(np.linalg.norm(stacked))
+        apart = float(np.linalg.norm(stacked - stacked.mean(axis=0)))
+    return apart / length if 0 < length < np.inf and apart < np.inf else None

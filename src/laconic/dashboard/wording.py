@@ -12,13 +12,16 @@ _LONGEST = 200
 _SENTENCES = {
     "neighbour is silent": ("fault", "{name} hears nothing of {neighbour} and goes on without"),
     "neighbour is back": ("here", "{name} hears {neighbour} again"),
+    "neighbour is late": ("fault", "{neighbour} is late for long: {name} may have to learn more slowly"),
     "quarantined": ("quarantine", "{name} has put {neighbour} into quarantine: it says what cannot be"),
+    "other settings": ("fault", "{name} does without {neighbour}, which runs with other settings"),
     "two of one name": ("fault", "{name} hears two that call themselves {neighbour}"),
     "another has this name": ("fault", "somebody else speaks to {neighbour} as {name}"),
     "disagreement": ("repair", "{name} and {neighbour} do not remember alike: it is being repaired"),
     "waves are damped": ("fault", "waves are damped at {name}: its errors grow"),
     "checkpoint failed": ("fault", "{name} cannot save itself: {why}"),
     "checkpoint refused": ("repair", "{name} has refused a damaged checkpoint, and asks its neighbours"),
+    "model rebuilt": ("repair", "{name} has lost its own model, and makes it anew of its sums"),
     "diverged": ("fault", "{name} has diverged in round {round}"),
     "sample beyond limits": ("fault", "{name} measured {what} = {value}, which cannot be: {outcome}"),
 }

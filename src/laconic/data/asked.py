@@ -39,9 +39,12 @@ class Rows(NamedTuple):
     names: tuple[str, ...]
 
 
-def read_inputs(path: Path, n_inputs: int, names: Sequence[str] | None, target: str | None) -> Rows:
+def read_inputs(
+    path: Path, n_inputs: int, names: Sequence[str] | None, target: str | None, header: bool | None = None
+) -> Rows:
     """The inputs of a model in a file of any kind that ``own.read`` takes: by name, or all its columns of numbers."""
-    where, (frame, _, _) = path.name, own.read_frame(path)
+    known = [name.split("=")[0] for name in names or ()]
+    where, (frame, _, _) = path.name, own.read_frame(path, header, (*known, target))
     if frame.height == 0:
         raise ValueError(f"{where} has a header and no rows.")
     if names is None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from laconic import _validate
+from laconic._files import expanded
 from laconic._worded import ArgumentError
 from laconic.data import files, own, people
 from laconic.data.dataset import Dataset, Table
@@ -27,6 +28,7 @@ def load(
     target: str | int | None = None,
     n_rows: int | None = None,
     missing: str = "refuse",
+    header: bool | None = None,
     download: bool = True,
     progress: bool = True,
 ) -> Dataset:
@@ -50,6 +52,9 @@ def load(
         Take the first so many rows, instead of as many as the protocol says.
     missing : "refuse" or "drop"
         What to do with rows of a person's own file that have a missing or infinite cell.
+    header : bool, optional
+        Whether line 1 of a person's own file of text holds the names of its columns. By default the file tells, or
+        ``target``: a name that stands in line 1.
     download : bool
         Whether a file that is not at hand may be downloaded.
     progress : bool
@@ -82,7 +87,7 @@ def load(
         n_rows = _validate.integer("n_rows", n_rows, least=1)
     if not isinstance(name_or_path, str) or name_or_path not in REGISTRY:
         path = _own_path(name_or_path, data_dir)
-        table = _cut(own.read(path, target, missing), n_rows, path.name)
+        table = _cut(own.read(path, target, missing, header), n_rows, path.name)
         words = f"Read from {path.name}."
         if table.classes is not None:
             words += f" -1 stands for {table.classes[0]!r} and +1 for {table.classes[1]!r}."
@@ -90,6 +95,8 @@ def load(
     entry = REGISTRY[name_or_path]
     if target is not None:
         raise ArgumentError("target", f"is for files of your own; {entry.name!r} predicts {entry.target!r}.")
+    if header is not None:
+        raise ArgumentError("header", f"is for files of your own, and {entry.name!r} is none.")
     table = (
         entry.draw(n_rows) if entry.draw is not None else _known(entry, protocol, data_dir, n_rows, download, progress)
     )
@@ -105,17 +112,19 @@ def load_open(
     n_rows: int | None = None,
     encode: bool = True,
     agent_column: str | int | None = None,
+    header: bool | None = None,
 ) -> people.OpenTable:
     """A known data set or a person's own file as it is: see ``laconic.data.people``. Classes stay words."""
     if isinstance(name_or_path, str) and name_or_path in REGISTRY:
         if agent_column is not None:
             raise ArgumentError("agent_column", f"is for files of your own, and {name_or_path!r} is none.")
-        known = load(name_or_path, protocol=protocol, data_dir=data_dir, target=target, n_rows=n_rows)
+        known = load(name_or_path, protocol=protocol, data_dir=data_dir, target=target, n_rows=n_rows, header=header)
         y = known.y
         if known.classes is not None:
             y = np.where(y > 0, known.classes[1], known.classes[0]).astype(object)
         return people.OpenTable(known.X, y, known.names, known.target, None, ())
-    table = people.read_open(_own_path(name_or_path, data_dir), target, encode=encode, agent_column=agent_column)
+    path = _own_path(name_or_path, data_dir)
+    table = people.read_open(path, target, encode=encode, agent_column=agent_column, header=header)
     if n_rows is None:
         return table
     stop = _validate.integer("n_rows", n_rows, least=1)
@@ -164,7 +173,7 @@ def _read(path: Path, entry: Entry, protocol: str, stop: int | None) -> Table:
 def _own_path(name_or_path: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None) -> Path:
     if not isinstance(name_or_path, (str, os.PathLike)) or not str(name_or_path):
         raise ArgumentError("name_or_path", f"must be a name or a file, got {_validate.shown(name_or_path)}.")
-    path = Path(name_or_path).expanduser()
+    path = expanded(name_or_path)
     candidates = [path] if data_dir is None or path.is_absolute() else [path, files.folder(data_dir) / path]
     for candidate in candidates:
         if candidate.is_file():

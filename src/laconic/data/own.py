@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -16,26 +17,34 @@ from laconic._worded import ArgumentError, Setting, Worded
 from laconic.data import arff, files, readers, text
 from laconic.data.dataset import Table
 
-ENDINGS = (".csv", ".tsv", ".txt", ".data", ".dat", ".parquet", ".pq", ".arff")
+_PARQUET = (".parquet", ".pq")
+ENDINGS = (".csv", ".tsv", ".txt", ".data", ".dat", *_PARQUET, ".arff")
 
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T]\d.*)?|\d{1,2}[:.]\d{2}([:.]\d{2})?(\.\d+)?")
 
 
-def read(path: Path, target: str | int | None, missing: str) -> Table:
+def read(path: Path, target: str | int | None, missing: str, header: bool | None = None) -> Table:
     """Inputs and label of a .csv (any separator, with or without header), .parquet or .arff file, also .gz or .xz."""
-    frame, nominal, short = read_frame(path)
+    frame, nominal, short = read_frame(path, header, (target,))
     return _table(frame, target, missing, path.name, nominal, short)
 
 
-def read_frame(path: Path) -> tuple[pl.DataFrame, set[str], str]:
-    """The table in a file, which of its columns are nominal, and which line has too few cells, in words."""
+def read_frame(
+    path: Path, header: bool | None = None, named: Iterable[object] = ()
+) -> tuple[pl.DataFrame, set[str], str]:
+    """The table in a file, which of its columns are nominal, and which line has too few cells, in words.
+
+    ``header`` says whether line 1 of a text holds names; None lets the text tell, and the names in ``named``.
+    """
     where, raw = path.name, files.read(path)
     kind = Path(files.stem(path)).suffix.lower()
+    if header is not None and kind in (".arff", *_PARQUET):
+        raise ArgumentError("header", f"is for tables of text without names of their own, and {where} has names.")
     if kind in (".json", ".jsonl", ".ndjson"):
         raise ValueError(f"{where} is JSON: save it as a table, a .csv or .parquet file with a row a sample.")
     nominal: set[str] = set()
     short = ""
-    if kind in (".parquet", ".pq"):
+    if kind in _PARQUET:
         frame = readers.parquet(raw, where)
     else:
         content = text.decode(raw, where)
@@ -45,7 +54,7 @@ def read_frame(path: Path) -> tuple[pl.DataFrame, set[str], str]:
                 name for name, column in zip(frame.columns, attributes, strict=True) if column.values is not None
             }
         else:
-            layout = text.sniff(content, where)
+            layout = text.sniff(content, where, header, named)
             frame = readers.delimited(content, layout, where)
             if frame.width and frame[:, -1].null_count():
                 short = readers.short_line(content, layout, frame.width)

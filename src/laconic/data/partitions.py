@@ -1,4 +1,4 @@
-"""Dealing rows to agents: alike, in time order, each its own region, or unevenly."""
+"""Dealing rows to agents: in their order, at random, each its own region, or unevenly."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from laconic import _validate
 from laconic._validate import Array
 from laconic._worded import ArgumentError
 
-_KINDS = "'shuffled', 'time', 'time-stretches', 'sorted-by-feature:k', 'sorted-by-target' or 'uneven'"
+_KINDS = "'time', 'shuffled', 'time-stretches', 'sorted-by-feature:k', 'sorted-by-target' or 'uneven'"
 _NOBODY = -1
 
 
@@ -18,7 +18,7 @@ def partition(
     X: object,
     y: object,
     n_agents: int,
-    how: str = "shuffled",
+    how: str = "time",
     seed: int = 0,
     *,
     concentration: float = 1.0,
@@ -32,9 +32,11 @@ def partition(
     n_agents : int
         N.
     how : str
-        - "shuffled": at random, T = floor(n / N) rows each (the paper). The n - T N rows left over are left out.
         - "time": in the order of the rows, dealt in turn: round t holds the rows (t-1) N .. t N - 1. At any round all
-          agents live in the same moment, so drift in the data is drift for the whole network.
+          agents live in the same moment, so drift in the data is drift for the whole network. T = floor(n / N), and the
+          n - T N rows left over are left out.
+        - "shuffled": at random (the paper), as many. Predictions of a stream in time are then no forecasts: later rows
+          are learned before earlier ones.
         - "time-stretches": agent i gets the i-th contiguous stretch of T rows, in its order: agents live in different
           moments.
         - "sorted-by-feature:k", "sorted-by-target": rows are sorted by input k (counted from 0) or by the label and cut
@@ -58,7 +60,7 @@ def partition(
     >>> import numpy as np
     >>> from laconic import data
     >>> X, y = np.arange(7.0)[:, None], np.arange(7.0)
-    >>> data.partition(X, y, 2, "time")[1].tolist()
+    >>> data.partition(X, y, 2)[1].tolist()
     [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
     >>> sorted(data.partition(X, y, 2, "sorted-by-target", seed=1)[1][:, 1].tolist())
     [4.0, 5.0, 6.0]
@@ -69,7 +71,7 @@ def partition(
 
 
 def rows_of(
-    inputs: Array, labels: Array, n_agents: int, how: str = "shuffled", seed: int = 0, concentration: float = 1.0
+    inputs: Array, labels: Array, n_agents: int, how: str = "time", seed: int = 0, concentration: float = 1.0
 ) -> Array:
     """Which row ``partition`` gives to each agent in each round, (T, N); -1 where there is none."""
     if len(labels) != len(inputs):

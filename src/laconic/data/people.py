@@ -50,10 +50,15 @@ class OpenTable(NamedTuple):
 
 
 def read_open(
-    path: Path, target: str | int | None = None, *, encode: bool = True, agent_column: str | int | None = None
+    path: Path,
+    target: str | int | None = None,
+    *,
+    encode: bool = True,
+    agent_column: str | int | None = None,
+    header: bool | None = None,
 ) -> OpenTable:
     """Read a file; ``encode`` makes columns of categories, ``agent_column`` says whom a row belongs to."""
-    frame, nominal, short = own.read_frame(path)
+    frame, nominal, short = own.read_frame(path, header, (target, agent_column))
     where, notes = path.name, [f"{short}: the rest counts as missing"] if short else []
     if frame.height < 2:
         raise ValueError(f"{where} has {'only one row' if frame.height else 'a header and no rows'}.")
@@ -112,7 +117,7 @@ def _input(column: pl.Series, nominal: bool, encode: bool) -> tuple[dict[str, Ar
         return {}, f"{name!r} only numbers the rows and is left out"
     days = days_of(column)
     if days is not None:
-        return {name: days}, f"{name!r} holds dates: days since 1970"
+        return {name: days}, f"{name!r} holds dates: days since 1970{_direction(days)}"
     if (column.dtype.is_numeric() or column.dtype == pl.Boolean) and not nominal:
         return {name: column.cast(pl.Float64).to_numpy().astype(np.float64)}, ""
     bare = None if nominal else _as_numbers(column)
@@ -178,6 +183,14 @@ def days_of(column: pl.Series) -> Array | None:
         return None
     dates = column if column.dtype.is_temporal() else _dates(column)
     return None if dates is None else _days(dates)
+
+
+def _direction(days: Array) -> str:
+    """Whether dates rise or fall from row to row, in words; nothing where they do neither."""
+    steps = np.diff(days[np.isfinite(days)])
+    if not steps.any() or (steps.min() < 0 < steps.max()):
+        return ""
+    return ", rising from row to row" if steps.max() > 0 else ", the newest first"
 
 
 def _dates(column: pl.Series) -> pl.Series | None:

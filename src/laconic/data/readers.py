@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import polars as pl
 
 from laconic.data import text as texts
+from laconic.data.files import TooLarge, most_bytes
 from laconic.data.text import FIELD_LIMIT, MISSING, Layout
 
 _GUESS_ROWS = 1000
@@ -78,10 +81,33 @@ def parquet(raw: bytes, where: str) -> pl.DataFrame:
     if not raw:
         raise ValueError(f"{where} is empty.")
     try:
-        frame = pl.read_parquet(io.BytesIO(raw))
+        with _without_backtrace():
+            lazy = pl.scan_parquet(io.BytesIO(raw))
+            size = 8.0 * lazy.select(pl.len()).collect().item() * len(lazy.collect_schema())
+            frame = pl.read_parquet(io.BytesIO(raw)) if size <= most_bytes() else None
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise ValueError(f"{where} is not a Parquet file that can be read ({_first_line(error)}).") from None
+    if frame is None:
+        raise TooLarge(f"{where} unpacks to {size / 1e9:.2g} GB, too much for the memory that is free.")
     return frame.select(clean(column, decimal_comma=False) for column in frame.get_columns())
+
+
+@contextmanager
+def _without_backtrace() -> Iterator[None]:
+    """Keep from stderr what polars prints there of a file that it cannot read, before it raises an error."""
+    try:
+        before = os.dup(2)
+    except OSError:  # there is no stderr
+        yield
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
+    try:
+        yield
+    finally:
+        os.dup2(before, 2)
+        os.close(before)
 
 
 def clean(column: pl.Series, decimal_comma: bool) -> pl.Series:

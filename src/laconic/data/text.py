@@ -6,7 +6,9 @@ import codecs
 import csv
 import io
 import re
+import warnings
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 MISSING = frozenset({"", "?", "na", "n/a", "nan", "null", "none", "-"})
@@ -65,11 +67,12 @@ def decode(raw: bytes, where: str) -> str:
     return text
 
 
-def sniff(text: str, where: str) -> Layout:
+def sniff(text: str, where: str, header: bool | None = None, named: Iterable[object] = ()) -> Layout:
     """Separator and header of a table, judged by its first lines.
 
     The right separator gives lines of one length and cells that are numbers; of two that are equally good, the one that
-    gives more cells.
+    gives more cells. ``header`` is taken as it is; where it is None, a first line that holds one of the names in
+    ``named`` is a header, whatever its cells look like.
     """
     lines = text[:_SAMPLE_SIGNS].split("\n")
     if len(text) > _SAMPLE_SIGNS and len(lines) > 1:
@@ -92,7 +95,13 @@ def sniff(text: str, where: str) -> Layout:
         score = (fits * share / len(table) * (0.5 + numeric), width)
         if score > best:
             best, chosen, rows = score, separator, table
-    return Layout(chosen or ",", _has_header(rows, chosen != ","))
+    if header is None:
+        header = _has_header(rows, chosen != ",")
+        name = next((name for name in named if isinstance(name, str) and name in map(str.strip, rows[0])), None)
+        if name is not None and not header:
+            header = True
+            warnings.warn(f"{where}: its first line is taken for names, since {name!r} is one of them.", stacklevel=2)
+    return Layout(chosen or ",", header)
 
 
 def is_number(cell: str, decimal_comma: bool) -> bool:
@@ -144,15 +153,30 @@ def _absent(cell: str) -> bool:
 
 
 def _has_header(rows: list[list[str]], decimal_comma: bool) -> bool:
-    """The first line is a header if some column has a word there and numbers below, or if no cell is a number."""
+    """Whether the first line is a header.
+
+    It is one if a column has a word there and numbers below, if no cell is a number, or if it leaves nothing but the
+    columns without a name that number the rows.
+    """
     first, below = rows[0], rows[1:]
     words = [not is_number(cell, decimal_comma) and not _absent(cell) for cell in first]
     if not below:
         return all(word or _absent(cell) for word, cell in zip(words, first, strict=True)) and any(words)
-    if not any(is_number(cell, decimal_comma) for row in rows for cell in row):
+    if not any(is_number(cell, decimal_comma) for row in rows for cell in row) or _has_row_names(rows):
         return True
     for column, word in enumerate(words):
         cells = [row[column] for row in below if column < len(row) and not _absent(row[column])]
         if word and cells and sum(is_number(cell, decimal_comma) for cell in cells) > len(cells) / 2:
             return True
     return False
+
+
+def _has_row_names(rows: list[list[str]]) -> bool:
+    """Whether the first line begins with empty cells, and below these each row has a number or word of its own."""
+    first, below = [cell.strip() for cell in rows[0]], rows[1:]
+    n_empty = next((k for k, cell in enumerate(first) if cell), 0)
+    if not n_empty or "" in first[n_empty:]:
+        return False
+    labels = [tuple(cell.strip() for cell in row[:n_empty]) for row in below]
+    whole = all(cell and (cell.lstrip("+-").isdigit() or not is_number(cell, True)) for row in labels for cell in row)
+    return whole and len(set(labels)) == len(labels)

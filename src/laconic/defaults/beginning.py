@@ -1,8 +1,8 @@
 """What agents predict with until features can be measured well: a smaller model, of the first rows of all.
 
 Eight rows of each agent tell features for good. Until they are there something is better than the mean of one's labels:
-as soon as ten rows have come, two rounds or more, a small map is made of them, five frequencies or so many that the
-inputs themselves belong to it, and the same learner shares a model over it. Its bits are few and are counted. After the
+as soon as ten rows have come, two rounds or more, a small map is made of them, of five frequencies or half as many as
+inputs, and the same learner shares a model over it. Its bits are few and are counted. After the
 eighth round something larger is chosen, of which each agent knows nothing but its own rows until a first wave has come
 back; so the small model goes on until then, or for eight more rounds.
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -21,7 +21,8 @@ PREFIX = 8
 BUDGETS = ("usual", "frugal", "silent")
 
 _MOST_SQUARED = 2000  # features up to which a matrix of them is kept at each agent: 32 MB
-_FREQUENCIES, _MOST_DIRECT = 50, 400  # inputs up to which a linear part is worth what it costs
+_FREQUENCIES, _MOST_MATCHED = 50, 400  # inputs up to which the number of frequencies grows with them
+_MOST_TERMS = 160  # of a message, where inputs outnumber the kernel's waves: on 1500 rows of 600, 40 leave R2 at .85
 _WHOLE_REACH = 25.0, 100.0  # deviations to which a whole table's inputs are followed: as far as they go, between these
 _NEVER = 2**40  # a round that never comes
 
@@ -90,7 +91,7 @@ def choose(
         What may be sent: some twenty messages an agent in all, half of their bits, or nothing.
     n_frequencies : int, optional
         Of the features; a whole table deserves 100. None is 50, and of 101 to 400 inputs half as many as there are
-        inputs: so many that these belong to the map themselves.
+        inputs.
     seed : int
         Draws the frequencies.
     prefix : int
@@ -130,7 +131,7 @@ def choose(
 
 
 def usual_frequencies(X_first: object) -> int:
-    """How many frequencies are used where nothing is said: 50, or so many that all inputs that vary belong to the map.
+    """Frequencies used by default: 50, and half as many as inputs that vary where there are 101 to 400 of these.
 
     >>> import numpy as np
     >>> [usual_frequencies(np.random.default_rng(0).normal(size=(40, d))) for d in (2, 200, 1000)]
@@ -140,7 +141,7 @@ def usual_frequencies(X_first: object) -> int:
     if rows.shape[-1] <= 2 * _FREQUENCIES:
         return _FREQUENCIES
     varying = len(Scaling.measure(rows).columns)
-    return _FREQUENCIES if varying > _MOST_DIRECT else max(_FREQUENCIES, -(-varying // 2))
+    return _FREQUENCIES if varying > _MOST_MATCHED else max(_FREQUENCIES, -(-varying // 2))
 
 
 def _reach(table: object) -> float:
@@ -158,7 +159,8 @@ def _learner(features: RandomFeatures, labels: Labels, budget: str, prefix: int)
         learner: Learner = RFFDOKL(0.5, "adapt-then-combine", channel=channel)
         return learner, f"Learner: {learner.name}, since least squares would keep {D} x {D} numbers at each agent."
     outputs = labels.n_models
-    shared: WaveRLS = (WaveRLS.frugal if budget == "frugal" else WaveRLS)(first=prefix, outputs=outputs)
+    wide: dict[str, Any] = {"most": _MOST_TERMS} if features.n_direct > 2 * features.n_frequencies else {}
+    shared: WaveRLS = (WaveRLS.frugal if budget == "frugal" else WaveRLS)(first=prefix, outputs=outputs, **wide)
     said = {
         "usual": "a few messages, some twenty an agent in a long run, tell everybody what all know together",
         "frugal": "a few coarse messages, some fifteen an agent in a long run, tell everybody what all know together",

@@ -113,7 +113,7 @@ class Outcome:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The table: a row for each learner, ``best`` naming the columns in which no other that shares no sample wins.
+        """The table: a row for each learner, ``best`` naming the columns in which no other that sends no raw rows wins.
 
         Bits and messages are compared among those that end within a tenth of the smallest error on everybody's data:
         saying little is no art if nothing is learned.

@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from laconic._validate import available
 from laconic._worded import ArgumentError
 
-_MEMINFO = Path("/proc/meminfo")
 _SMALL = 2.0**24  # bytes that whoever has loaded this package has; to ask takes a tenth of a millisecond
-
-
-def available() -> float:
-    """Bytes that may still be taken without anybody being stopped; infinite where nobody tells."""
-    try:
-        lines = dict(line.split(":", 1) for line in _MEMINFO.read_text().splitlines())
-        return 1024.0 * int(lines["MemAvailable"].split()[0])
-    except (OSError, KeyError, ValueError):
-        return float("inf")
 
 
 def check(name: str, n_agents: int, n_features: int, n_matrices: int) -> None:

@@ -6,6 +6,7 @@ every node is asked what it has to say.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,6 +25,8 @@ from laconic.trace import State
 from laconic.waves import Message, Node, make_node, places, records, saving
 from laconic.waves.checking import check_rows
 from laconic.waves.rule import DEEP
+
+_log = logging.getLogger("laconic.engine")
 
 
 class Waving:
@@ -122,14 +125,15 @@ class Waving:
 
     def _round(self, phi: Array, label: Array) -> tuple[dict[str, Any] | None, int]:
         """One round: what there is to record, or None and the agent whose prediction left all bounds."""
-        before = self._weights()
+        predictions, beyond = self._predict(phi)
+        rebuilt = self._rebuild(beyond)
+        if rebuilt.any():
+            predictions, beyond = self._predict(phi)
+        if beyond.any():
+            return None, int(np.argmax(beyond))
         row: dict[str, Any] = {}
         if self.nodes[0].rule.arms is not None:
             row["info.stack"] = np.array([node.own.trust for node in self.nodes])
-        predictions = (before * (phi if before.ndim == 2 else phi[:, None])).sum(axis=-1)
-        beyond = ~(np.abs(predictions) <= DIVERGENCE * self._largest).reshape(len(phi), -1).all(axis=1)
-        if beyond.any():
-            return None, int(np.argmax(beyond))
         self._largest = float(np.nanmax([self._largest, *np.abs(label).ravel()]))
         if self._collective:
             shared = np.array([node.own.shared for node in self.nodes])
@@ -143,6 +147,7 @@ class Waving:
         said = records.said(self._mail, self.nodes)
         spoken = records.columns(1, len(self.nodes), {} if said is None else {0: said})
         row |= {name: column[0] for name, column in spoken.items()}
+        rebuilt |= self._rebuild(np.array([not np.isfinite(node.weights).all() for node in self.nodes]))
         weights = self._weights()
         energy = float((weights**2).sum())
         if not np.isfinite(energy):
@@ -154,7 +159,24 @@ class Waving:
             "consensus_error": float(np.linalg.norm(weights - weights.mean(axis=0))),
             "energy": energy,
             "replica_error": float(np.linalg.norm(weights - [node.common.theta for node in self.nodes])),
+            "info.rebuilt": rebuilt,
         }, 0
+
+    def _predict(self, phi: Array) -> tuple[Array, Array]:
+        """What the models predict, and of which agents that is beyond all bounds."""
+        weights = self._weights()
+        predictions = (weights * (phi if weights.ndim == 2 else phi[:, None])).sum(axis=-1)
+        beyond = ~(np.abs(predictions) <= DIVERGENCE * self._largest).reshape(len(phi), -1).all(axis=1)
+        return predictions, beyond
+
+    def _rebuild(self, lost: Array) -> Array:
+        """Make the models of agents anew that are ``lost``; of which agents that was possible."""
+        rebuilt = np.zeros(len(self.nodes), dtype=bool)
+        for agent in np.flatnonzero(lost).tolist():
+            rebuilt[agent] = self.nodes[agent].rebuild()
+            if rebuilt[agent]:
+                _log.warning("the model of agent %d was lost and is rebuilt from its own sums", agent)
+        return rebuilt
 
     def talk(self, t: int) -> bool:
         """What happens when ``t`` rounds are over: what was sent arrives, and more is sent; False if that cannot be."""

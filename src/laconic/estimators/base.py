@@ -85,6 +85,9 @@ class DecentralizedKernelModel(BaseEstimator):
             self.bandwidth_ = usual.checked_bandwidth(
                 self.bandwidth, X.shape[1], float(X.var()), besides=usual.AUTOMATIC
             )
+            if own is None:
+                drawn = RandomFeatures.gaussian(X.shape[1], self.n_frequencies, float(self.bandwidth_), seed)
+                own = RandomFeatures(drawn.frequencies)  # the bare map can be pickled
         # Labels are encoded by now: signs of two classes are numbers like others.
         about: dict[str, Any] = {"y_first": labels, "task": "numbers"}
         if labels.ndim > 1:
@@ -92,9 +95,6 @@ class DecentralizedKernelModel(BaseEstimator):
         about |= {"budget": self.budget, "n_frequencies": self.n_frequencies, "seed": seed, "features": own}
         choice: Choice = choose(X, **about, whole=whole)
         self.features_ = choice.features
-        if own is None and not automatic:
-            drawn = RandomFeatures.gaussian(X.shape[1], self.n_frequencies, float(self.bandwidth_), seed)
-            self.features_ = RandomFeatures(drawn.frequencies)  # the bare map can be pickled
         self.learner_ = choice.learner if self.learner is None else usual.checked_learner(self.learner, self._binary)
         self.bits_ = self.messages_ = 0
         self._next_agent = 0

@@ -20,9 +20,9 @@ from laconic.losses import expit
 
 @final
 class DecentralizedKernelRegressor(RegressorMixin, DecentralizedKernelModel):
-    """Kernel regression by agents that keep their data to themselves and exchange a few bits.
+    """Kernel regression by agents that learn from rows of their own and exchange a few bits.
 
-    Rows belong to agents and stay there: to those that ``agents`` names, else each to one drawn at random. Each round
+    Each row belongs to one agent: the one that ``agents`` names, else one drawn at random. Each round
     every agent learns its next row; agents that have none left wait. What they exchange is decided by the learner, and
     one model, which all of them could have, predicts. Nothing has to be scaled or tuned: inputs are raw, and the
     default is what ``lc.defaults.choose`` chooses. Rows that are equal count as one of that many times the weight.
@@ -160,7 +160,7 @@ def _has_probabilities(model: DecentralizedKernelClassifier) -> bool:
 
 @final
 class DecentralizedKernelClassifier(ClassifierMixin, DecentralizedKernelModel):
-    """Kernel classification by agents that keep their data to themselves and exchange a few bits.
+    """Kernel classification by agents that learn from rows of their own and exchange a few bits.
 
     As ``DecentralizedKernelRegressor``, with labels of any kind. Of two classes one model learns -1 for the first of
     ``classes_`` and +1 for the second; of more each has a model of its own over the same features, +1 for its rows.

@@ -44,7 +44,7 @@ class RandomFeatures:
     scaling : Scaling, optional
         What raw inputs go through first; frequencies are then (n_frequencies, scaling.n_lifted).
     linear : bool
-        Whether a scaled map ends with the scaled inputs themselves, if they are at most 2 L, and with a 1.
+        Whether a scaled map ends with the scaled inputs themselves and a 1.
 
     Attributes
     ----------
@@ -97,11 +97,8 @@ class RandomFeatures:
 
     @property
     def n_direct(self) -> int:
-        """How many scaled inputs stand at the end of phi(x), before its last entry: d, or 0 if that is above 2 L."""
-        if self.scaling is None or not self.linear:
-            return 0
-        d = len(self.scaling.columns)
-        return d if d <= 2 * self.n_frequencies else 0
+        """How many scaled inputs stand at the end of phi(x), before its last entry: d, or 0 without a linear block."""
+        return 0 if self.scaling is None or not self.linear else len(self.scaling.columns)
 
     @property
     def n_features(self) -> int:
@@ -131,9 +128,9 @@ class RandomFeatures:
         return np.concatenate([waves, self._tail(X)], axis=-1) if self.linear else waves
 
     def _tail(self, X: Array) -> Array:
-        """What stands behind the waves: scaled inputs, if they are not too many, and a one."""
+        """What stands behind the waves: scaled inputs and a one."""
         one = np.ones((*X.shape[:-1], 1), dtype=X.dtype)
-        if self.scaling is None or not self.n_direct:
+        if self.scaling is None:
             return one
         return np.concatenate([self.scaling.direct(X), one], axis=-1)
 
@@ -194,8 +191,8 @@ class RandomFeatures:
         ``Scaling.measure`` finds centre m and deviation s of each column of ``X_first``; columns that do not vary are
         ignored, d are left. With u = (x - m)/s, half of the frequencies see asinh(u)/sqrt(d) and half of them see
         (x - m)/sqrt(sum s^2), each by a width from 0.5 to 4 (from 0.25 for at most 5 inputs, from 0.125 for at most
-        2). Behind the waves stand clip(u, +-5)/sqrt(d), if d is at most 2 L, and a 1: so that what is linear is learned
-        as such. ``linear=False`` leaves that out, and the norm of phi at 1.
+        2). Behind the waves stand clip(u, +-5)/sqrt(d) and a 1: so that what is linear is learned as such.
+        ``linear=False`` leaves that out, and the norm of phi at 1.
 
         A handful of rows will do: 8 of each agent, say, pooled. All agents must use the same map, so one of them, or
         ``laconic init``, measures for all; ``settings`` gives what the others need for ``scaled``.

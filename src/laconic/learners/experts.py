@@ -22,6 +22,8 @@ _FLOOR = 0.01  # of the votes, shared by all: who was wrong for long can be righ
 _FLATTEST = 0.05  # curvature that a sample counts with at least
 _WORST = 50.0  # the exponent that a single label can cost an expert
 _BENT = ("squared", "logistic", "hinge", "squared-hinge")  # losses whose curvature is compiled
+_ROUNDING, _TINY = 1e-5, 1e-300  # of a file's numbers, which may be those of a run in single precision
+_MOST_SEEN = 2.0**53  # labels: up to here each whole number is one
 _MIXING, _MIXING_ALONE = 0.5, 1.0  # with least squares among the experts, and without
 
 
@@ -68,7 +70,8 @@ class Experts(Learner):
         g = P phi,  n = f + s g.phi,  theta_k <- theta_k - g e_k/n,  P <- (P - s g g'/n)/f
 
     with s = 1 and P = I/ridge at first. Where nothing is seen P would grow without end; so, with m = (t-1) mod D and
-    c = D (1-f) ridge, each time P <- P - c/(1 + c P_mm) P_m P_m'.
+    c = D (1-f) ridge, each time P <- P - c/(1 + c P_mm) P_m P_m'. Where f^D < 1/1000, theta_k follows: see
+    ``laconic.waves.forgetting``.
 
     The agent speaks of half = sum_k w_k theta_k, through any channel, and draws all its experts to those that have
     just spoken: theta_k <- theta_k + mixing a_ij (theta-hat_j - half).
@@ -154,6 +157,25 @@ class Experts(Learner):
         voting = Voting(self.steps, self.memories, self.ridge)
         return Kernel("experts", Constant(1.0), mixing=self.mixing, experts=voting)
 
+    def why_not(self, state: ExpertsState) -> str:
+        """Votes that are no shares, labels that were not counted, P that is not positive, or another mixture."""
+        if not (np.all(state.votes >= 0) and np.allclose(state.votes.sum(axis=1), 1, rtol=0, atol=_ROUNDING)):
+            return "votes that are no shares"
+        if not np.all((state.seen >= 0) & (state.seen <= _MOST_SEEN) & (state.seen == np.floor(state.seen))):
+            return "labels that cannot be counted"
+        if not np.all(state.cost >= 0):
+            return "costs below zero"
+        mixed, size = _mixed(state), np.abs(state.models).max(initial=0.0)
+        if not np.all(np.abs(mixed - state.weights) <= _ROUNDING * (1 + size)):
+            return "weights that are no mixture of its experts"
+        for r, f in enumerate(self.memories):
+            n = state.weights.shape[1]
+            leak = min(1.0, n * (1 - f)) * self.ridge if f < 1 else self.ridge
+            most = 2 / max(leak * f ** (n + 1), _TINY)
+            if not all(_is_spread(spread, most) for spread in state.spread[:, r]):
+                return "a spread that no samples have"
+        return ""
+
     def precise(self) -> frozenset[str]:
         """All but the mixture."""
         return frozenset({"models", "votes", "spread", "cost", "seen"})
@@ -199,16 +221,18 @@ class Experts(Learner):
         slope = self.loss.slope(margins, label) / self._scale
         n_steps = len(self.steps)
         lengths = 2 * np.array(self.steps) / np.maximum(1.0, row_dot(phi, phi))[:, None]
-        moves = [(lengths * slope[:, :n_steps])[:, :, None] * phi[:, None, :]]
+        models = state.models.copy()
+        models[:, :n_steps] -= (lengths * slope[:, :n_steps])[:, :, None] * phi[:, None, :]
         spread = state.spread
         if self.memories:
             bend, turn = self._bend(margins[:, n_steps:], label), state.seen.astype(int) % phi.shape[1]
             f = np.array(self.memories)
-            spread, gains = forgetting_step(state.spread, phi[:, None, :], f, self.ridge, turn[:, None], bend)
-            moves.append(slope[:, n_steps:, None] * gains)
+            spread, models[:, n_steps:] = forgetting_step(
+                spread, models[:, n_steps:], slope[:, n_steps:], phi[:, None, :], f, self.ridge, turn[:, None], bend
+            )
         learned = ExpertsState(
             state.weights,
-            state.models - np.concatenate(moves, axis=1),
+            np.where(known[:, :, None], models, state.models),
             np.where(known, votes, state.votes),
             np.where(known[:, :, None, None], spread, state.spread),
             np.where(known[:, 0], cost, state.cost),
@@ -247,6 +271,17 @@ class Experts(Learner):
         believed = votes * np.exp(-exponents)
         shares = believed / believed.sum(axis=1, keepdims=True)
         return (1 - _FLOOR) * shares + _FLOOR / votes.shape[1]
+
+
+def _is_spread(spread: Array, most: float) -> bool:
+    """Whether that can be P: symmetric, positive but for rounding, and no entry beyond ``most``."""
+    if not (np.array_equal(spread, spread.T) and np.abs(np.diag(spread)).max() <= most):
+        return False
+    try:
+        np.linalg.cholesky(spread + _ROUNDING * np.abs(np.diag(spread)).max() * np.eye(len(spread)))
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def _mixed(state: ExpertsState) -> Array:

@@ -140,8 +140,8 @@ class WaveRLS(Learner):
         return f"ridge {self.ridge:g}, waves at rounds that grow by {self.growth:g}, kappa {self.kappa:g}{forgets}"
 
     def advice(self) -> str:
-        """To keep the matrix sound: more ridge, or less left out of it, by tolerance or by number."""
-        return "its information became unsound; raise ridge, floor or most, or lower kappa."
+        """What is left where even a model that is made anew of an agent's own samples is out of bounds."""
+        return "a model made anew of an agent's own samples leaves all bounds, too; scale X and y, or lower kappa."
 
     def init(self, n_agents: int, n_features: int) -> WaveState:
         """P = I/ridge, w = 0."""

@@ -1,7 +1,7 @@
 """The core's library, and structures that hold pointers into arrays.
 
-A structure of ``core/*.h`` is declared once here as well, field by field. Arrays are checked where they enter a
-structure: the kernels trust what they are given.
+A structure of ``core/*.h`` is declared here as well, field by field. Arrays are checked where they enter a structure:
+the core trusts what it is given.
 """
 
 from __future__ import annotations

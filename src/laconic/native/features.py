@@ -56,6 +56,26 @@ def feature_map(features: RandomFeatures, dtype: Any) -> FeatureMap:
     return made
 
 
+class RowMap:
+    """phi of one input after the other, in double precision."""
+
+    def __init__(self, features: RandomFeatures) -> None:
+        self._map = feature_map(features, np.float64)
+        self._phases = aligned(1, self._map.stride, np.float64)
+        self._lifted = aligned(1, self._map.n_lifted, np.float64)
+
+    def __call__(self, x: Array, phi: Array) -> bool:
+        """Put phi of ``x`` (1, d) into ``phi``; False if it is not finite."""
+        room = [array.ctypes.data for array in (x, self._phases, self._lifted, phi)]
+        mapped = _map_rows(8)(self._map.address, room[0], 1, 1, *room[1:])
+        return bool(mapped) and bool(np.isfinite(x).all())
+
+
+def _map_rows(itemsize: int) -> Any:
+    pointers = (POINTER, POINTER, INTEGER, INTEGER, POINTER, POINTER, POINTER)
+    return function(f"map_rows_f{8 * itemsize}", *pointers)
+
+
 def map_features(features: RandomFeatures, X: Array, dtype: Any = np.float64) -> Array:
     """phi of each row of ``X`` (n, d), padded to whole vectors: the bits that a simulated or running agent computes."""
     dtype = np.dtype(dtype)
@@ -63,9 +83,7 @@ def map_features(features: RandomFeatures, X: Array, dtype: Any = np.float64) ->
     phi = aligned(len(rows), features.n_features, dtype)
     phases = aligned(_BLOCK_ROWS, front.stride, dtype)
     lifted = aligned(_BLOCK_ROWS, front.n_lifted, dtype)
-    pointers = (POINTER, POINTER, INTEGER, INTEGER, POINTER, POINTER, POINTER)
-    map_rows = function(f"map_rows_f{8 * dtype.itemsize}", *pointers)
     arrays = [array.ctypes.data for array in (phases, lifted, phi)]
-    if map_rows(front.address, rows.ctypes.data, len(rows), _BLOCK_ROWS, *arrays) < len(rows):
+    if _map_rows(dtype.itemsize)(front.address, rows.ctypes.data, len(rows), _BLOCK_ROWS, *arrays) < len(rows):
         raise ValueError("X holds values too large for the feature map.")
     return phi

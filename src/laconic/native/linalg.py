@@ -56,11 +56,10 @@ class Factor(Structure):
         ("size", INTEGER),
         *((name, POINTER) for name in ("lower", "inverse", "inverse_t", "lower_t")),
     ]
-    lower_matrix: Array
     room: Array
 
     def __reduce__(self) -> Any:
-        return factor_of, (self.lower_matrix,)
+        return factor_of, (self.array("lower"),)
 
 
 def factor_of(lower: Array, room: Array | None = None) -> Factor:
@@ -71,7 +70,7 @@ def factor_of(lower: Array, room: Array | None = None) -> Factor:
         room = aligned(3 * size, n, np.float64).reshape(3, size, size)
     first, step = doubles(room, 3, size, size), 8 * size * size
     made = Factor(n, size, doubles(lower, n, n), first, first + step, first + 2 * step)
-    made.lower_matrix, made.room = lower, room
+    made.__dict__.update(_kept={"lower": lower, "inverse": room[0]}, room=room)
     _core().invert(made.address)
     return made
 

@@ -1,10 +1,11 @@
 """Recursive least squares in the core: rounds between waves, with arms or without, and the sums of an agent's data.
 
-A caller keeps the structures: ``Rounds`` and ``ArmArrays`` for all agents, ``Model`` and ``OwnSums`` for each of them.
+A caller keeps the structures: ``Rounds`` and ``ArmArrays`` for all agents, ``OwnSums`` for each of them.
 """
 
 from __future__ import annotations
 
+import ctypes
 import functools
 from ctypes import byref
 from typing import Any, ClassVar
@@ -12,9 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from laconic._validate import Array
-from laconic.engine.endings import DIVERGED, FINISHED
 from laconic.native.arrays import aligned
-from laconic.native.binding import INTEGER, POINTER, REAL, Structure, address, function
+from laconic.native.binding import INTEGER, POINTER, REAL, Structure, address, doubles, function
+from laconic.native.run import DIVERGED, FINISHED, SPOILED
 
 _BLOCK_ROUNDS = 32  # at most: each brings the matrices of a group from memory once
 _GROUP_BYTES = 2**17  # of matrices, where four or more fit: models and samples are then read in longer runs
@@ -25,9 +26,9 @@ class _Core:
 
     def __init__(self) -> None:
         rounds, none = (POINTER, INTEGER, INTEGER), {"result": None}
-        self.finish = function("finish_matrix", POINTER, **none)
-        self.replay = function("replay_samples", POINTER, POINTER, **none)
-        self.adopt = function("adopt_model", POINTER, POINTER, POINTER, INTEGER, POINTER, POINTER, **none)
+        self.finish = function("finish_agent", POINTER, INTEGER, **none)
+        self.adopt = function("adopt_wave", POINTER, INTEGER, POINTER, POINTER, INTEGER, POINTER, **none)
+        self.replay_arm = function("replay_arm", POINTER, INTEGER, INTEGER, POINTER, **none)
         self.predict = function("predict_sample", POINTER, INTEGER, INTEGER, POINTER, POINTER, **none)
         self.add = function("add_samples", POINTER, POINTER, **none)
         self.watch = function("watch_samples", POINTER, POINTER, **none)
@@ -37,11 +38,13 @@ class _Core:
         self.mix_arms = function("mix_arms", POINTER, POINTER, INTEGER, INTEGER, **none)
         self.measure = function("measure_models", POINTER, POINTER, INTEGER, POINTER)
         self.open_block = function("open_block", *rounds, **none)
-        self.learn_block = function("learn_block", *rounds, INTEGER, INTEGER, POINTER)
-        self.measure_block = function("measure_block", *rounds, INTEGER, POINTER)
-        self.close_block = function("close_block", *rounds, INTEGER, INTEGER)
+        self.enter_block = function("enter_block", POINTER, INTEGER, **none)
+        self.learn_block = function("learn_block", *rounds, POINTER)
+        self.measure_block = function("measure_block", *rounds, POINTER)
+        self.measure_again = function("measure_again", POINTER, INTEGER, POINTER)
+        self.close_block = function("close_block", *rounds)
         self.settle_agents = function("settle_agents", *rounds, **none)
-        self.advance = function("advance_rounds", *rounds, POINTER)
+        self.advance = function("advance_rounds", *rounds, ctypes.c_int, POINTER)
 
 
 @functools.cache
@@ -51,7 +54,7 @@ def core() -> _Core:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# One agent
+# The data of one agent
 # --------------------------------------------------------------------------------------------------------------------
 
 
@@ -62,43 +65,6 @@ class Samples(Structure):
         *((name, INTEGER) for name in ("first", "step", "stop")),
         *((name, POINTER) for name in ("phi", "squares")),
     ]
-
-
-class Model(Structure):
-    """``Rls`` of ``core/rls.h``: one agent's models and P - u u', where u is pending."""
-
-    _fields_: ClassVar[Any] = [
-        *((name, INTEGER) for name in ("size", "stride", "n_outputs")),
-        ("forgetting", REAL),
-        *((name, POINTER) for name in ("spread", "models", "pending", "gain")),
-    ]
-
-    @classmethod
-    def within(cls, weights: Array, spread: Array, pending: Array, gain: Array, forgetting: float) -> Model:
-        """The structure over parts of the arrays of all agents."""
-        n_outputs, size = weights.shape
-        arrays = {"spread": spread, "models": weights, "pending": pending, "gain": gain}
-        made: Model = cls.of(size=size, stride=spread.shape[1], n_outputs=n_outputs, forgetting=forgetting, **arrays)
-        return made
-
-    def finish(self) -> None:
-        """Subtract from P the product that is pending."""
-        core().finish(byref(self))
-
-    def adopt(self, spread: Array, models: Array, theta: Array, since: Samples) -> None:
-        """P (D, D) and models (K, D) of a wave, which theta are too; then learn the samples since."""
-        spread, models = np.ascontiguousarray(spread), np.ascontiguousarray(models)
-        n = models.shape[1]
-        core().adopt(byref(self), address(spread), address(models), n, address(theta), byref(since))
-
-    def replay(self, samples: Samples) -> None:
-        """Learn samples again, in their order."""
-        core().replay(byref(self), byref(samples))
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# The sums of its data
-# --------------------------------------------------------------------------------------------------------------------
 
 
 class _Report(Structure):
@@ -137,6 +103,7 @@ class OwnSums(Structure):
 
     def look_back(self, theta: Array, change: Array, residual: Array, seen: Array) -> None:
         """b - A theta into ``residual``; c - 2 b.theta + theta'A theta, and d'A d of d = ``change``, into ``seen``."""
+        theta, change = np.ascontiguousarray(theta), np.ascontiguousarray(change)
         arrays = (address(array) for array in (theta, change, residual, seen))
         core().look_back(byref(self), *arrays, seen.shape[1])
 
@@ -147,8 +114,11 @@ class OwnSums(Structure):
 
         A row of ``seen`` is c, then the two numbers of ``look_back``, then the first two of ``sums``.
         """
-        arrays = {"theta": theta, "change": change, "made": made, "residual": residual, "seen": seen}
-        core().report(byref(self), byref(samples), byref(_Report.of(counted=counted, **arrays)))
+        outputs, n = theta.shape
+        theta, change = np.ascontiguousarray(theta), np.ascontiguousarray(change)
+        arrays = [doubles(array, outputs, n) for array in (theta, change, residual)]
+        to = _Report(*arrays[:2], doubles(made, n, n), arrays[2], doubles(seen, outputs, 5), counted)
+        core().report(byref(self), byref(samples), byref(to))
         return float(self.array("numbers")[0])
 
 
@@ -168,24 +138,6 @@ class ArmArrays(Structure):
         *((name, POINTER) for name in ("shared", "adopted", "stacks")),
     ]
 
-    @classmethod
-    def over(cls, arms: Any) -> ArmArrays:
-        """The structure over what ``engine.personal.make_arms`` makes."""
-        forgetting, ridge, step, n_features = arms.settings
-        names = ("models", "pair", "pair_spread", "recent", "recent_spread", "quick", "stack", "errors", "turns")
-        n_agents, size = arms.models.shape
-        made: ArmArrays = cls.of(
-            n_features=int(n_features),
-            forgetting=forgetting,
-            ridge=ridge,
-            step=step,
-            first=arms.first,
-            pending=np.zeros((4 * n_agents, size)),
-            raised=np.ones(n_agents),
-            **{name: getattr(arms, name) for name in names},
-        )
-        return made
-
     def mix(self, weights: Array) -> None:
         """The mixtures of all agents."""
         core().mix_arms(byref(self), address(weights), *weights.shape)
@@ -196,7 +148,8 @@ class Rounds(Structure):
 
     _fields_: ClassVar[Any] = [
         *((name, INTEGER) for name in ("n_agents", "n_outputs", "size", "stride", "n_rounds", "loss")),
-        *((name, INTEGER) for name in ("block", "group")),
+        *((name, INTEGER) for name in ("block", "group", "opened", "until", "spoiled")),
+        ("learned", POINTER),
         *((name, REAL) for name in ("forgetting", "largest")),
         *((name, POINTER) for name in ("phi", "labels", "targets", "weights", "spread", "pending", "theta")),
         *((name, POINTER) for name in ("predictions", "squares", "found", "scores")),
@@ -212,11 +165,13 @@ class Rounds(Structure):
         theta: Array,
         loss: int,
         forgetting: float,
-        arms: ArmArrays | None = None,
     ) -> Rounds:
         """Rounds over the models (N K, size) and matrices of all agents, with room for a block of rounds."""
         n_agents, size = pending.shape
         n_outputs = len(weights) // n_agents
+        for rows, array in ((n_agents * n_outputs, weights), (n_agents * n_outputs, theta), (n_agents, pending)):
+            doubles(array, rows, size)
+        doubles(spread, n_agents * size, spread.shape[1])
         block = min(_BLOCK_ROUNDS, max(1, size // (2 * n_outputs)))  # models of a block: at most half the matrices
         fitting = _GROUP_BYTES // (4 * size * size)
         history = np.empty(((block + 1) * len(weights), size))
@@ -236,10 +191,9 @@ class Rounds(Structure):
             history=history,
             scored=history,
             limits=np.empty(block + 1),
+            learned=np.zeros(n_agents, dtype=np.int64),
             gain=aligned(1, size, np.float64),
         )
-        if arms is not None:
-            made.put(arms=arms)
         return made
 
     def record(
@@ -251,17 +205,52 @@ class Rounds(Structure):
         from) and ``predictions`` are (T, N, K). ``found`` takes three distances a round, ``scores`` (2, T, N) the
         collective ones, unless it is empty.
         """
+        n_rounds, n_agents, n_outputs = shape = labels.shape
+        assert (n_agents, n_outputs) == (self.n_agents, self.n_outputs)
+        for array in (labels, targets, predictions):
+            doubles(array, *shape)
+        doubles(phi, n_rounds * n_agents, self.size)
+        doubles(squares, n_rounds * n_agents, 2 + n_outputs)
+        doubles(found, n_rounds, 3)
         self.put(phi=phi, labels=labels, targets=targets, predictions=predictions, squares=squares, found=found)
-        self.n_rounds, self.scores = len(labels), None
+        self.n_rounds, self.scores = n_rounds, None
         if scores.size:
+            doubles(scores, 2, n_rounds, n_agents)
             self.put(scores=scores)
         if scores.size and self.arms:
             self.put(scored=np.empty((self.block * self.n_agents, self.size)))
 
-    def advance(self, start: int, stop: int) -> tuple[int, int]:
-        """Rounds ``start`` to ``stop``: how they ended, and the row at which they did."""
-        row = core().advance(byref(self), start, stop, self.gain)
-        return FINISHED if row == stop * self.n_agents else DIVERGED, row
+    def advance(self, start: int, stop: int, *, resumes: bool = False) -> tuple[int, int]:
+        """Rounds ``start`` to ``stop``: how they ended, and the row at which they did.
+
+        Where the prediction of an agent diverges, or a round is SPOILED since it left a model that is not finite, the
+        models that predict are all as they were then. Matrices of other agents may have learned up to a block of rounds
+        more. A caller that gives another model to agents that stopped there (``learned``) ``resumes`` at that round, or
+        behind the one that is spoiled; the others go on from where they are.
+        """
+        row = core().advance(byref(self), start, stop, resumes, self.gain)
+        if row == stop * self.n_agents:
+            return FINISHED, row
+        return SPOILED if self.spoiled else DIVERGED, row
+
+    def finish(self, agent: int) -> None:
+        """Subtract from an agent's P the product that is pending."""
+        core().finish(byref(self), agent)
+
+    def adopt(self, agent: int, spread: Array, models: Array, since: Samples) -> None:
+        """P (D, D) and models (K, D) of a wave, which theta is too; then the agent learns the samples since."""
+        n_outputs, n = models.shape
+        assert n_outputs == self.n_outputs and n <= self.size
+        spread, models = np.ascontiguousarray(spread), np.ascontiguousarray(models)
+        core().adopt(byref(self), agent, doubles(spread, n, n), address(models), n, byref(since))
+
+    def replay_arm(self, agent: int, arm: int, since: Samples) -> None:
+        """The shrunk arm, 0, or the personal one, 1, learns the samples since."""
+        core().replay_arm(byref(self), agent, arm, byref(since))
+
+    def measure_again(self, t: int) -> bool:
+        """Distances after round ``t``, which left a model that was not finite and has been replaced."""
+        return bool(core().measure_again(byref(self), t, self.gain))
 
     def measure(self, models: Array, t: int) -> bool:
         """Distances of models after round ``t`` into its row of ``found``; False if their energy is not finite."""

@@ -36,7 +36,7 @@ class Terms:
 
 
 class Begin(NamedTuple):
-    """The agent has joined the others: gather samples, passing over the first ``skip`` of a file."""
+    """The agent has joined the others: gather samples, passing over the first ``skip``, which it has had."""
 
     skip: int
 

@@ -16,16 +16,15 @@ import numpy as np
 
 from laconic import _validate
 from laconic._validate import Array
-from laconic._worded import Argument, Worded
 from laconic.engine import Diverged
-from laconic.engine.endings import BAD_INPUT, DIVERGED, DIVERGENCE
+from laconic.engine.endings import BAD_INPUT, DIVERGED, DIVERGENCE, SPOILED
 from laconic.features import RandomFeatures
 from laconic.features import read as read_features
 from laconic.guard import LARGEST_LABEL
 from laconic.learners import Learner, Speech
 from laconic.model import Model
 from laconic.model.making import make_model
-from laconic.protocol.arguments import bad_sample, check_name, check_neighbours, check_size, read_label
+from laconic.protocol.arguments import bad_sample, check_name, check_neighbours, check_size, lost_model, read_label
 from laconic.protocol.checkpoint import AgentState, load_checkpoint, write_checkpoint
 from laconic.protocol.dialogue import Alert, Message
 from laconic.protocol.guard import learn_guarded
@@ -70,11 +69,15 @@ class Agent:
         On slots, say "nothing to say" after so many silent rounds, so that a neighbour that missed the last message
         finds out; whoever is not heard for ten rounds more is asked to begin anew.
     engine : "auto", "compiled" or "reference"
-        How the rounds are computed: by the simulator's kernels, or by the learner's own steps in NumPy, which needs
-        neither numba nor any time to start. Auto takes the kernels where there are. Agents of both kinds understand
-        each other.
+        How the rounds are computed: by the core, as in the simulator, or by the learner's own steps in NumPy. Auto
+        takes the core where it has the learner. Agents of both kinds understand each other.
     incarnation : int, optional
         64 bits that no other process of this name has; drawn at random if not given, as it should be outside tests.
+
+    Attributes
+    ----------
+    samples : int
+        How far its stream of samples has been read: counted by whoever drives the agent, kept in its checkpoints.
 
     Examples
     --------
@@ -132,7 +135,7 @@ class Agent:
         self._dialogue = make_dialogue(self.name, features, learner, n_agents, len(degrees), **options)
         self._ledger, self._wire = self._dialogue.ledger, self._dialogue.wire
         self._speaks = learner.channel is not None or learner.speech is Speech.OWN
-        self._silent_for = 0
+        self._silent_for = self.samples = 0
         for index, (other, degree) in enumerate(degrees.items(), 1):
             degree = _validate.integer(f"degree of {other!r}", degree, least=0) or len(degrees)
             self._dialogue.register(self._end(other, index, degree))
@@ -212,9 +215,8 @@ class Agent:
         status, prediction = learn_guarded(dialogue, label, t)
         if status == BAD_INPUT:
             raise bad_sample()
-        if status == DIVERGED or not self._can_be_said():
-            lost = f"the model of agent {self.name!r} left all bounds; raise "
-            raise Diverged(t, None, Worded(lost, Argument("eta"), " or lower ", Argument("step"), "."))
+        if status in (DIVERGED, SPOILED) or not self._can_be_said():
+            raise Diverged(t, None, lost_model(self.name, self.learner))
         sent, outside, bits = self._speak(t) if self._speaks else self._say_nothing()
         sent = sent and dialogue.degree > 0
         counters = dialogue.counters
@@ -232,7 +234,8 @@ class Agent:
         """Say what there is to say in round ``t``: (whether that is more than silence, entries that saturate, bits)."""
         dialogue, ledger = self._dialogue, self._ledger
         if isinstance(dialogue, WaveDialogue):
-            return self._ride(dialogue)
+            n_messages, bits = dialogue.ride(self._is_sign_due())
+            return n_messages > 0, 0, bits
         assert isinstance(ledger, Ledger)
         if dialogue.tell_whole:
             dialogue.tell_whole = False
@@ -252,14 +255,9 @@ class Agent:
         dialogue.begin(Kind.SILENCE, b"", say=self._is_sign_due())
         return False, 0, 0
 
-    def _ride(self, dialogue: WaveDialogue) -> tuple[bool, int, int]:
-        """The same where waves run."""
-        n_messages, bits = dialogue.ride(self._is_sign_due())
-        return n_messages > 0, 0, bits
-
-    def _is_sign_due(self) -> bool:
-        """Whether silence is worth a message: always in lockstep, now and then on slots."""
-        self._silent_for += 1
+    def _is_sign_due(self, passed: int = 1) -> bool:
+        """Whether silence is worth a message after rounds that passed: always in lockstep, now and then on slots."""
+        self._silent_for += passed
         due = self._dialogue.lockstep or self._silent_for >= self.heartbeat
         if due:
             self._silent_for = 0
@@ -279,9 +277,7 @@ class Agent:
         missed = _validate.integer("round", round, least=0, most=ROUND_LIMIT) - dialogue.round
         if missed > 0:
             dialogue.let_pass(missed)
-            self._silent_for += missed
-            if self._silent_for >= self.heartbeat:
-                self._silent_for = 0
+            if self._is_sign_due(missed):
                 dialogue.say_silence()
 
     # ----------------------------------------------------------------------------------------------------------------
@@ -336,6 +332,11 @@ class Agent:
         """Who has to be heard before the next round may begin."""
         dialogue = self._dialogue
         return tuple(end.name for end in dialogue.who_is_waited_for()) or dialogue.missing() if self._speaks else ()
+
+    @property
+    def silent(self) -> dict[str, bool]:
+        """Those waited for with no session, or no answer to the last ``remind``; and whether two have that name."""
+        return {end.name: end.doubled for end in self._dialogue.silent()} if self._speaks else {}
 
     def remind(self) -> None:
         """Ask those again that are waited for. To be called while the agent is long not ready, whatever comes in."""
@@ -433,9 +434,8 @@ class Agent:
 
         ``inputs``, ``target`` and ``classes``, what its outputs stand for, are names that it is to know.
         """
-        weights, names = self._ledger.weights, (inputs, target)
-        about: dict[str, Any] = {"agent": self.name, "round": self.round}
-        return make_model(self.features, self.learner, weights, names, classes=classes, **about)
+        about: dict[str, Any] = {"classes": classes, "agent": self.name, "round": self.round}
+        return make_model(self.features, self.learner, self._ledger.weights, (inputs, target), **about)
 
     def replica(self, name: str) -> Array:
         """A copy of what this agent believes a neighbour's model to be."""
@@ -480,11 +480,11 @@ class Agent:
     def state(self) -> AgentState:
         """All that the agent needs to go on, as plain values and copies of arrays."""
         self._dialogue.must_save = False
-        return take_state(self._dialogue)
+        return take_state(self._dialogue, self.samples)
 
     def restore(self, state: AgentState) -> None:
         """Be where ``state`` was taken; neighbours that it does not know are new, others that it knows are dropped."""
-        put_state(self._dialogue, state)
+        self.samples = put_state(self._dialogue, state)
 
     def save(self, path: str | Path) -> None:
         """Write the state to a file, whole or not at all; the file before it is kept beside it as ``.previous``."""

@@ -46,15 +46,19 @@ class Conversation(Handshake):
         return [
             e
             for e in self.ends.values()
-            if e.stage is OPENING or e.pend is not None or (e.stage is LIVE and e.heard < e.spoken) or self.awaits(e)
+            if e.stage is OPENING or (e.stage is LIVE and (e.pend is not None or e.heard < e.spoken)) or self.awaits(e)
         ]
 
-    def awaits(self, end: Session) -> bool:
-        """Whether a neighbour that was gone has called, and its decision is waited for, for a few reminders.
+    def silent(self) -> list[Session]:
+        """Those of them with whom there is no session, or who have not answered the last reminder."""
+        return [e for e in self.waiting() if e.stage is OPENING or (e.stage is LIVE and e.proved < self.moment)]
 
-        A round takes an offer back. Who runs alone, faster than an answer comes, would take back every one.
+    def awaits(self, end: Session) -> bool:
+        """Whether a neighbour that was gone has called, and a decision is on its way, for a few reminders.
+
+        A round takes offers and decisions back. Who runs alone, faster than an answer comes, would take back every one.
         """
-        return end.stage is GONE and end.out is not None and end.waited < REMINDERS
+        return end.stage is GONE and (end.out or end.pend) is not None and end.waited < REMINDERS
 
     def finish(self) -> None:
         """End the round: the share of every edge that has spoken in it grows, and the dual with it."""
@@ -109,14 +113,6 @@ class Conversation(Handshake):
         if dropped:
             self.settle()
         self.look_after()
-
-    @property
-    def lateness(self) -> float:
-        """On slots: how late messages come, of half the neighbours or more: one among three slows nobody down."""
-        if self.lockstep:
-            return 0.0
-        late = sorted(end.late for end in self.ends.values() if end.stage is LIVE)
-        return late[len(late) // 2] if late else 0.0
 
     def has_words(self, end: Session) -> bool:
         """Whether there is something to say to this neighbour alone."""
@@ -185,6 +181,10 @@ class Conversation(Handshake):
             return False
         return not -self.heartbeat - self.apart <= statement.label - end.k - 1 <= self.apart
 
+    def has_missed_nothing(self, end: Session, request: Request) -> bool:
+        """Whether, in lockstep, there is nothing to say again: the next round has not begun here."""
+        return self.lockstep and request.heard == end.spoken
+
     def can_be_answered(self, end: Session, request: Request) -> bool:
         """Whether all that was missed is at hand."""
         return end.spoken - len(end.log) <= request.heard <= end.spoken
@@ -249,6 +249,11 @@ class Conversation(Handshake):
         if end.requested != self.moment:
             end.requested = self.moment
             self.send(end, Request(end.tag, end.heard))
+
+    def confirm(self, end: Session, request: Request) -> None:
+        """Show that this process is alive, and has only nothing to say: a silent one would be given up."""
+        if self.afford(end, 1):
+            self.send(end, m.Confirm(end.tag))
 
     def repeat(self, end: Session, request: Request) -> None:
         """Say again what was missed."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from laconic._validate import Array
 from laconic.protocol.accounts import Accounts
 from laconic.protocol.conversation import Conversation
-from laconic.protocol.handshake import FURTHEST
+from laconic.protocol.handshake import FENCED, FURTHEST
 from laconic.protocol.ledger import Ledger
 from laconic.protocol.messages import (
     Call,
@@ -34,15 +34,23 @@ from laconic.protocol.wire import VERSION, Envelope, Wire, identity
 
 log = logging.getLogger("laconic.protocol")
 
+ON_TIME = 1.5  # slots by which messages may be late without a step being shortened
 ENOUGH = 32  # refusals, or doubts, in a row after which a neighbour is quarantined
-LATEST = 32  # slots beyond which it does not matter how late a message is
+LATEST = 10  # slots beyond which it does not matter how late a message is; edges hardly live with later ones
+TARDY = 64  # rounds for which a neighbour is late before it is reported
 QUARANTINE = 256  # occasions that it lasts for, at first
 TOLD = 256  # occasions after which the same is told again of the same neighbour
+SOUGHT = 3  # calls in a row, and nothing else, after which a process answers a neighbour that has refused it
 _JOINING = 3  # reminders that an agent on slots waits for at its start
 _HARMLESS = ("replayed", "another session", "shut")  # part of every repair
 _WHY = {  # what can only be mended by a person, in a sentence
     "version": f"it speaks another version of the wire format, this agent speaks {VERSION}: update the older.",
     "fingerprint": "its features, learner, channel, clock, precision or number of agents are not this agent's.",
+}
+_ADVICE = {  # what to do about what is told, in a sentence
+    "another has this name": "two processes have its name, and the later one is served until it is gone: stop one.",
+    "two of one name": "two processes have its name, and the later one is served until it is gone: stop one.",
+    "other settings": "nobody waits for it until it is started anew: compare its settings and its version.",
 }
 _DELIBERATE = ("version", "fingerprint", "kind", "malformed", "dimension", "not finite", "too far ahead", "too large")
 
@@ -91,12 +99,34 @@ class Dialogue(Conversation):
         self.ends[end.name] = self.by_identity[end.number] = end
         self.by_index.append(end)
 
+    @property
+    def lateness(self) -> float:
+        """Slots by which messages come late, as far as steps have to be shortened for that; at most ``LATEST``.
+
+        A learner without duals needs no shorter steps. Where pulls are clipped, more than half the neighbours have to
+        be late. Otherwise the latest counts: one late edge among others makes duals swing without bounds.
+        """
+        if self.lockstep or isinstance(self.ledger, Waves) or not self.ledger.has_duals:
+            return 0.0
+        late = sorted(end.late for end in self.ends.values() if end.stage is LIVE)
+        if not late:
+            return 0.0
+        return min(late[(len(late) - 1) // 2] if self.ledger.clips else late[-1], float(LATEST))
+
+    def begin(self, kind: Kind, data: Any, say: bool = True) -> None:
+        """Begin a round, and report neighbours that have been late for long."""
+        super().begin(kind, data, say)
+        for end in self.ends.values() if not self.lockstep else ():
+            end.tardy = end.tardy + 1 if end.late > ON_TIME else 0
+            if end.tardy >= TARDY:
+                self.tell(end, "neighbour is late")
+
     def who_is_waited_for(self) -> list[Session]:
         """Who has to be heard before the next round may begin."""
         if self.lockstep:
             # Whose place another process has taken everywhere must not run ahead alone: whatever round it came to, the
             # others would have to follow when it is started again.
-            fenced = bool(self.ends) and all(end.shut == "refused" for end in self.ends.values())
+            fenced = bool(self.ends) and all(end.fenced for end in self.ends.values())
             return list(self.ends.values()) if fenced else self.waiting()
         return [e for e in self.ends.values() if e.stage is OPENING] if self.joining else []
 
@@ -140,14 +170,14 @@ class Dialogue(Conversation):
             if self.started:
                 if isinstance(self.ledger, Ledger) and len(known) > 1:
                     if late and others <= self.round + FURTHEST:
-                        self._begin_with(_median([*self._models(known), self.ledger.weights]))
+                        self._begin_with(_median([*self._models(known), self.ledger.weights]), known)
                         self.round = self.finished = others
                     elif self.lockstep and self.round > self.remembered + self.apart:
                         gone = [self.ledger.said(e.index) - self._then[e.name] for e in known if e.name in self._then]
                         own = self.ledger.weights
-                        self._begin_with(own + _median([*gone, np.zeros_like(own)]))
+                        self._begin_with(own + _median([*gone, np.zeros_like(own)]), known)
             elif late or self.round > 0:
-                self._begin_with(_median(self._models(known)))
+                self._begin_with(_median(self._models(known)), known)
                 if late:
                     self.round = self.finished = others
                     for end in known:  # what was believed of each alone, now that there is something to compare it with
@@ -158,10 +188,30 @@ class Dialogue(Conversation):
     def _models(self, known: list[Session]) -> list[Array]:
         return [self.ledger.said(e.index) for e in known]
 
-    def _begin_with(self, model: Array) -> None:
-        self.ledger.begin_with(model)
+    def _begin_with(self, model: Array, known: list[Session]) -> None:
+        self.ledger.begin_with(model, len(known) > 1)
         self.tell_whole = True
         self.counters["recoveries"] += 1
+
+    def follow(self) -> None:
+        """Without labels: be where the neighbours are that are left, if they have said anything."""
+        assert isinstance(self.ledger, Ledger)
+        models = [model for model in self._models([e for e in self.ends.values() if e.stage is LIVE]) if model.any()]
+        if models:
+            self.ledger.weights = _median(models)
+
+    def begin_anew(self) -> None:
+        """Forget a model that neighbours have told, and what was said of it, which others refuse to hear.
+
+        Without labels the agent loses nothing by that. Its edges open as after a restart without a memory.
+        """
+        assert isinstance(self.ledger, Ledger)
+        self.ledger.begin_anew()
+        for end in self.ends.values():
+            if end.stage is not GONE:
+                end.forget(OPENING, fresh=False)
+        self.must_save = True
+        self.settle()
 
     def remind(self) -> None:
         """Ask again wherever something is open; on slots nobody is waited for longer than for a few reminders."""
@@ -179,13 +229,21 @@ class Dialogue(Conversation):
         self.look_at_the_shut()
 
     def look_at_the_shut(self) -> None:
-        """End a quarantine whose time is over; who has left meanwhile is not waited for."""
+        """End a quarantine whose time is over, and ask where this process was refused: the later one may be gone.
+
+        Who has left meanwhile is not waited for.
+        """
         for end in self.ends.values():
-            if end.shut == "quarantined" and self.moment >= end.shut_until:
+            if self.moment < end.shut_until:
+                continue
+            if end.shut == "quarantined":
                 if end.away:
                     end.shut, end.refused = "", 0
                 else:
                     self.admit(end)
+            elif end.fenced and not end.away:
+                end.shut, end.shut_until = "", self.moment + FENCED
+                self.seek_again(end)
 
     def admit(self, end: Session) -> None:
         """Hear a neighbour again that was quarantined."""
@@ -212,7 +270,7 @@ class Dialogue(Conversation):
         try:
             envelope = self.wire.decode(data)
             end = self._who(envelope, sender)
-            if end.shut:
+            if end.shut and not self._is_sought(end, envelope.letter):
                 self._turn_away(end, envelope.letter)
                 raise Refusal("shut")
             self.handle(end, envelope.letter)
@@ -250,6 +308,8 @@ class Dialogue(Conversation):
                 self.refuse("another session", known, sender)
         if envelope.follows != known.leads:
             raise Refusal("reflected")
+        if letter.tag == known.tag:
+            known.proved = self.moment
         return known
 
     def _knows(self, end: Session, tag: int) -> bool:
@@ -260,6 +320,19 @@ class Dialogue(Conversation):
         former, letter = self.former.get(envelope.sender or 0), envelope.letter
         if former is not None and isinstance(letter, Hello | Call | Offer) and letter.tag and self.afford(former):
             self.send(former, Farewell(letter.tag))
+
+    def _is_sought(self, end: Session, letter: Letter) -> bool:
+        """Whether a neighbour that refused this process seeks one of its name again: then the other seems to be gone.
+
+        Both hear what is sent to their name. A live one answers, and what it is told next shows it.
+        """
+        if end.shut != "refused":
+            return False
+        end.sought = end.sought + 1 if isinstance(letter, Hello | Call) else 0
+        if end.sought < SOUGHT:
+            return False
+        end.shut = ""
+        return True
 
     def _turn_away(self, end: Session, letter: Letter) -> None:
         """Tell a neighbour that is quarantined, and asks, that it is not heard: in lockstep others may wait for it."""
@@ -281,7 +354,17 @@ class Dialogue(Conversation):
             log.log(level, "refused: %s", reason, extra={"agent": self.name, "sender": sender, "count": count, **why})
         # Noise on the line is not its fault, nor is what others say in its name.
         if end is not None and sender == end.name and reason in _DELIBERATE and not end.shut:
-            self.blame(end)
+            if reason in _WHY and end.stage is not LIVE:
+                self.do_without(end)
+            else:
+                self.blame(end)
+
+    def do_without(self, end: Session) -> None:
+        """Take a neighbour with other settings for absent: it has to be started anew before a session can begin."""
+        self.tell(end, "other settings")
+        if end.stage is OPENING:
+            self.seek_again(end)  # it may not have been there when it was asked before, and has to find out, too
+            self.disconnected(end)
 
     def blame(self, end: Session) -> None:
         """Count what a neighbour has to answer for, until something good is heard of it again."""
@@ -295,7 +378,8 @@ class Dialogue(Conversation):
         if new or last is None or self.moment >= last + TOLD:
             self.told[what, end.name] = self.moment
             super().tell(end, what)
-            log.warning(what, extra={"agent": self.name, "neighbour": end.name})
+            why = {"why": _ADVICE[what]} if what in _ADVICE else {}
+            log.warning(what, extra={"agent": self.name, "neighbour": end.name, **why})
 
     def quarantine(self, end: Session) -> None:
         """Go on without a neighbour that says nothing but what is refused; it may come back, each time later."""

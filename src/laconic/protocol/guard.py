@@ -1,6 +1,6 @@
 """A step that a neighbour has dragged out of all bounds is taken back, or shortened, before anybody hears of it.
 
-What a neighbour says is taken if it is within reach (``Ledger.is_too_large``), which is wide, since agents of one
+A model from a neighbour is taken if it is within reach (``Ledger.is_too_large``), which is wide, since agents of one
 network may have labels of very different sizes. Within it a lie, of a model or of a share, could still throw the model
 to where predictions are beyond ``DIVERGENCE`` times any label: that would end the agent, and what it says before would
 end its other neighbours. So, with y the agent's yardstick and ||j|| the larger of a neighbour's ||theta-hat_j|| and
@@ -8,42 +8,65 @@ rho |F_ij|, whenever a step ends with ||theta|| > 1000 y:
 
 - neighbours with ||theta-hat_j|| > 10000 y, or with a share as large that they have imposed when the session began, are
   quarantined, and the step is made again without them;
-- if then some ||j|| > 500 y is left, the model is shortened to 1000 y.
+- if then some ||j|| > 500 y is left, the model is shortened to 1000 y. So it is before the step is made again, if it
+  was within bounds when it was last said and a mixture has taken it to where it predicts beyond them.
 
 An honest agent that is lied to thus never says more than 1000 y, and is not blamed by its own neighbours, whose
 yardsticks may be ten times smaller; what its shares have grown to by what it heard is not held against it. A run that
 diverges by itself is not helped by any of that, and ends as it should.
 
-On slots, what is heard may be late. Agents that lean on what others thought some slots ago, and on shares that have
-grown all the while, swing ever further: so a step is made (1.5/l)^2 as long while the messages of half the neighbours
-come l > 1.5 slots late. It leads to the same place, the more slowly the later they come.
+An agent without labels has learned nothing that could diverge, and never ends so. It judges its neighbours by each
+other (``Ledger.borrow``): a neighbour beyond 1000 y is quarantined at once, the agent goes where the others are, and
+its model is shortened to 1000 y in any case. If it has said more than that, as when only a liar was there to teach it
+and then others come, or labels, it begins anew, which costs it nothing: others would refuse to hear it. Of two
+neighbours the smaller is believed. An agent with one neighbour, or with one that speaks, believes that one.
+
+On slots, messages may be late. Agents that lean on what others thought some slots ago, and on shares that have grown
+all the while, swing ever further: so a step is made (1.5/l)^2 as long while messages come l > 1.5 slots late, l at most
+10. It leads to the same place, the more slowly the later they come. ``Dialogue.lateness`` is l. A learner without duals
+does not swing, and l is 0. Where pulls are clipped, a late edge does little, and l is that of more than half the
+neighbours. Otherwise one late edge is enough to swing, and l is that of the latest neighbour.
 """
 
 from __future__ import annotations
 
-from laconic.protocol.dialogue import Dialogue
-from laconic.protocol.ledger import STRAIN
+import numpy as np
+
+from laconic._validate import Array
+from laconic.engine.endings import BAD_INPUT, DIVERGED, DIVERGENCE, FINISHED
+from laconic.engine.one import OneRow
+from laconic.guard import LARGEST_LABEL
+from laconic.protocol.dialogue import ON_TIME, Dialogue
+from laconic.protocol.ledger import AWAY, STRAIN
 from laconic.protocol.session import LIVE
 from laconic.protocol.waving import Waves
 from laconic.waves.rule import Numbers
 
-#: How many times larger than the agent's own yardstick a neighbour may be without being blamed for where it drags it.
-AWAY = 10 * STRAIN
-#: Slots by which messages may be late without a step being shortened.
-ON_TIME = 1.5
+#: What the model of an agent without labels is shortened to in any case: neighbours refuse entries of twice as much.
+LARGEST = DIVERGENCE * LARGEST_LABEL / 2
 
 
 def learn_guarded(dialogue: Dialogue, label: Numbers, t: int) -> tuple[int, Numbers]:
     """Steps 1 and 2 of round ``t``: how it ended, and the prediction."""
     ledger = dialogue.ledger
     if isinstance(ledger, Waves):  # what a wave brings is looked at when it comes
-        return ledger.learn(label)
+        ended = ledger.learn(label)
+        if ledger.rebuilt:
+            ledger.rebuilt = False
+            dialogue.news.append(("model rebuilt", ""))
+        return ended
     assert isinstance(label, float)  # only waves have several outputs
-    late = dialogue.lateness
+    return _learn_bounded(dialogue, label, t) if ledger.strained else _learn_late(dialogue, label, t)
+
+
+def _learn_late(dialogue: Dialogue, label: float, t: int) -> tuple[int, float]:
+    """A step that is the shorter the later messages come."""
+    ledger, late = dialogue.ledger, dialogue.lateness
+    assert not isinstance(ledger, Waves)
     if late <= ON_TIME:
-        return _learn_bounded(dialogue, label, t)
+        return ledger.learn(label, t)
     before = ledger.weights.copy()
-    ended = _learn_bounded(dialogue, label, t)
+    ended = ledger.learn(label, t)
     ledger.weights = before + (ON_TIME / late) ** 2 * (ledger.weights - before)
     return ended
 
@@ -52,27 +75,53 @@ def _learn_bounded(dialogue: Dialogue, label: float, t: int) -> tuple[int, float
     """A step that neighbours do not drag out of bounds."""
     ledger = dialogue.ledger
     assert not isinstance(ledger, Waves)
-    if not ledger.strained:
-        return ledger.learn(label, t)
-    row = ledger.row
+    row, taught = ledger.row, ledger.taught
+    if taught:
+        ledger.borrow()
     before = {part: row.part(part).copy() for part in row.parts}
-    ended = ledger.learn(label, t)
+    known = row.largest, ledger.labels
+    ended = _learn_late(dialogue, label, t)
+    if ended[0] == BAD_INPUT:
+        return ended
     yardstick = ledger.yardstick()
+    most = STRAIN * yardstick
+    if taught:
+        most = min(most or LARGEST, LARGEST)
+    farthest = most if taught else AWAY * yardstick
     live = [end for end in dialogue.ends.values() if end.stage is LIVE]
     size = {end.name: ledger.size_of(end.index) for end in live}
-    strains = {name for name, value in size.items() if not value <= STRAIN / 2 * yardstick}
-    ledger.strained = bool(strains) or not yardstick
-    if not strains or not yardstick or ledger.size() <= STRAIN * yardstick:
+    strains = {name for name, value in size.items() if not value <= most / 2}
+    away = [
+        e for e in live if not ledger.size(ledger.said(e.index)) <= farthest or (e.imposed and size[e.name] > farthest)
+    ]
+    ledger.strained = bool(strains) or ledger.taught
+    if not (strains or taught) or (ledger.size() <= most and not (taught and away)):
         return ended
-    most = AWAY * yardstick
-    away = [e for e in live if not ledger.size(ledger.said(e.index)) <= most or (e.imposed and size[e.name] > most)]
-    if away:
-        for part, values in before.items():
-            row.put(part, values)
+    # A model that was within bounds when it was last said has been dragged where it predicts beyond them by listening.
+    dragged = ended[0] == DIVERGED and np.isfinite(ended[1]) and ledger.size(ledger.said(0)) <= most
+    if away or dragged:
+        _put(row, before)
+        row.largest, ledger.labels = known
         row.pull = 0.0 * row.pull  # what was heard in this round is not to be told apart
         for end in away:
             dialogue.quarantine(end)
-        ended = ledger.learn(label, t)
-    if strains.difference(end.name for end in away):
-        ledger.shorten(STRAIN * yardstick)
-    return ended
+        if taught:
+            dialogue.follow()
+        elif dragged:
+            ledger.shorten(most)
+        ended = _learn_late(dialogue, label, t)
+    if not taught:
+        if strains.difference(end.name for end in away):
+            ledger.shorten(most)
+        return ended
+    if not np.isfinite(ledger.size()):
+        _put(row, before)
+    ledger.shorten(most)
+    if ledger.size(ledger.said(0)) > farthest:
+        dialogue.begin_anew()
+    return FINISHED, ended[1]
+
+
+def _put(row: OneRow, parts: dict[str, Array]) -> None:
+    for part, values in parts.items():
+        row.put(part, values)

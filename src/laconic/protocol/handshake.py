@@ -14,6 +14,7 @@ from laconic.protocol.messages import Call, Confirm, Decide, Hello, Offer, State
 from laconic.protocol.session import GONE, LIVE, OPENING, SUPERSEDED, Session, can_go_on, decided_share
 
 REMINDERS = 3  # after which a decision that nobody confirms is given up
+FENCED = 16  # occasions after which a process that was refused asks again, at first; then each time twice as many
 FURTHEST = 1 << 18  # rounds that few neighbours can make the agent jump; one more with every round that it lives
 ROUND_LIMIT = 1 << 46  # that most of them can make it jump to, so that there is room for as many more
 COUNT_LIMIT = 1 << 47  # no counter of an honest agent gets there
@@ -44,12 +45,17 @@ class Handshake(Ends):
         return out is None or decide.echo != (out.inc, out.ctr) or decide.inc != out.echo[0]
 
     def is_of_a_superseded(self, end: Session, letter: Offer | Decide) -> bool:
-        """Whether a process speaks, and proves to be alive, that another has taken the place of."""
-        if letter.inc in end.superseded:
+        """Whether a process speaks, and proves to be alive, whose place another has taken that is not silent.
+
+        A process that nobody has heard for long may be gone; then the earlier one takes its place again.
+        """
+        silent = end.stage is not LIVE and self.moment > end.proved + self.heartbeat + self.apart
+        if letter.inc in end.superseded and not silent:
             return True
-        if end.inc and letter.inc != end.inc:
-            end.superseded = (*end.superseded, end.inc)[-SUPERSEDED:]
-        end.inc = letter.inc
+        if end.inc not in (0, letter.inc):
+            earlier = (inc for inc in (*end.superseded, end.inc) if inc != letter.inc)
+            end.superseded, end.doubled = tuple(earlier)[-SUPERSEDED:], False
+        end.inc, end.proved = letter.inc, self.moment
         return False
 
     def is_too_far(self, end: Session, letter: Offer | Decide) -> bool:
@@ -237,6 +243,12 @@ class Handshake(Ends):
         self.take(end, offer, decide)
         end.stage = LIVE
         end.asked = end.requested = -1
+        end.proved = self.moment
+        if end.fenced:  # the later process of this name may be gone: ask the others soon, too
+            for other in self.ends.values():
+                if other.fenced and other is not end:
+                    other.fenced, other.shut_until = 1, min(other.shut_until, self.moment + FENCED)
+        end.fenced = 0
         if end.leads and not self.lockstep:
             end.call += 1  # what answers a call from before the session is not about it
         self.must_save = True
@@ -292,6 +304,7 @@ class Handshake(Ends):
 
     def fence(self, end: Session, letter: Offer | Decide) -> None:
         """Two processes go by one name: refuse the older."""
+        end.doubled = True
         self.tell(end, "two of one name")
         if self.afford(end, 1):
             self.send(end, m.Refused(letter.inc))
@@ -341,10 +354,11 @@ class Handshake(Ends):
 
     def shut_refused(self, end: Session, letter: Any = None) -> None:
         """A later process goes by this name: be silent on this edge, and tell whoever drives the agent."""
-        end.shut = "refused"
+        end.shut, end.sought, end.shut_until = "refused", 0, self.moment + (FENCED << min(end.fenced, 20))
         self.suspend(end)
-        # Though it was told before of another process, an earlier one: this edge stays shut until somebody acts.
-        self.tell(end, "another has this name", new=True)
+        # It may have been told before of an earlier process. This one is worse: it takes the agent's place.
+        self.tell(end, "another has this name", new=not end.fenced)
+        end.fenced += 1
 
     def report_another(self, end: Session, letter: Any = None) -> None:
         """An earlier process goes by this name, and is alive: it is refused there, and somebody should stop it."""

@@ -26,6 +26,12 @@ from laconic.protocol.messages import Kind, Refusal
 REACH = 1e6
 #: And the size that its own may be dragged to by others: predictions are then still no reason to call it diverged.
 STRAIN = DIVERGENCE
+#: And that of a neighbour that is blamed for dragging it there.
+AWAY = 10 * STRAIN
+#: Labels by which an agent judges for itself; and rounds in which two neighbours contradict what one alone has said.
+FEW = 8
+#: How many times the agent's own model may be larger than what its neighbours say for them to be believed independent.
+NEAR = 16.0
 
 
 @final
@@ -57,10 +63,14 @@ class Ledger:
         if self.has_duals and callable(rho):
             raise ValueError("learner must have a number for rho on agents, which keep sums over it.")
         # In the working precision, as in a step.
-        self._rho = float(self.dtype.type(rho)) if self.has_duals and isinstance(rho, Real) else None
+        self.rho = float(self.dtype.type(rho)) if self.has_duals and isinstance(rho, Real) else None
         self._live: tuple[int, ...] = ()
         self.strained = True  # whether a neighbour may be where following it means to diverge
         self.harmless = 0.0  # square of a norm that does not have to be looked at: the yardstick only grows
+        self._first = {part: self.row.part(part).copy() for part in self.row.parts}
+        self.labels = 0  # seen while ``taught``
+        self.borrowed, self.vouched = 0.0, False  # a yardstick for want of labels; whether two neighbours agree on it
+        self._contradicted = 0  # rounds in a row in which two have contradicted it
         self._shape = (features.n_inputs,)
         self._squared = type(learner.loss) is Squared
         self._message_bits = learner.channel.message_bits(self.n_features) if learner.channel else 0
@@ -84,20 +94,17 @@ class Ledger:
 
     def learn(self, label: float, t: int) -> tuple[int, float]:
         """Steps 1 and 2 of round ``t``: (how it ended, the prediction)."""
-        status, prediction = self.row.learn(label, t)
-        if status == DIVERGED and np.isfinite(prediction) and (self._raise_yardstick() or self._begin_yardstick(label)):
+        row = self.row
+        if self.taught:  # no prediction is beyond bounds that are not known
+            largest, row.largest = row.largest, np.inf
+            status, prediction = row.learn(label, t)
+            row.largest = max(largest, abs(label)) if label == label else largest
+            self.labels += bool(abs(label) > 0)
+            return status, float(prediction)
+        status, prediction = row.learn(label, t)
+        if status == DIVERGED and np.isfinite(prediction) and self._raise_yardstick():
             return self.learn(label, t)
         return status, float(prediction)
-
-    def _begin_yardstick(self, label: float) -> bool:
-        """Whether this is the first label, by which alone the model of an agent can be judged that it took from others.
-
-        Those may have forgotten everything since, and have no model by which to judge it.
-        """
-        if self.row.largest or not abs(label) > 0:
-            return False
-        self.row.largest = abs(label)
-        return True
 
     def _raise_yardstick(self) -> bool:
         """Whether most have said larger models than the yardstick of divergence knew of.
@@ -111,15 +118,58 @@ class Ledger:
         self.row.largest = usual
         return True
 
+    # ----------------------------------------------------------------------------------------------------------------
+    # The yardstick
+
+    @property
+    def taught(self) -> bool:
+        """Whether the agent has too few labels to judge by them: its model is what its neighbours have told it.
+
+        One label is enough if what they have said is not beyond a thousand times of it.
+        """
+        largest = self.row.largest
+        return self.labels < FEW and not (largest and largest * STRAIN >= self.borrowed)
+
+    @property
+    def own(self) -> float:
+        """The agent's own yardstick: its largest label, or what it has borrowed from its neighbours."""
+        return max(self.row.largest, self.borrowed) if self.taught else self.row.largest
+
+    def borrow(self) -> None:
+        """Take the yardstick of an agent without labels from the models of its neighbours, and keep it.
+
+        It is the lower median of the norms of what live neighbours have said, at first; later a larger one, if the
+        agent's own model is not far beyond that: a neighbour that is dragged after this agent by another one proves
+        nothing. One neighbour alone raises what two have agreed on only as fast as the agent can follow. What one alone
+        has said is taken back where two contradict it for some rounds, by ten thousand times.
+        """
+        votes = [norm for norm in self._norms() if norm > 0]
+        if not votes:
+            return
+        vote, several = votes[(len(votes) - 1) // 2], len(votes) > 1
+        contradicts = several and not self.vouched and vote * AWAY < self.borrowed
+        self._contradicted = self._contradicted + 1 if contradicts else 0
+        if not self.borrowed or self._contradicted >= FEW or (contradicts and not self.said(0).any()):
+            self.borrowed = vote
+        elif vote > self.borrowed:
+            size, alone = self.size(), self.vouched and not several
+            if size <= NEAR * vote and not (alone and vote > NEAR * size):
+                self.borrowed = vote
+        self.vouched |= several and not vote * AWAY < self.borrowed
+
+    def _norms(self) -> list[float]:
+        """How large the models of the live neighbours are, the smallest first."""
+        heard = np.asarray(self.row.replicas[list(self._live)], dtype=np.float64)
+        return sorted(np.sqrt((heard**2).sum(axis=1)).tolist())
+
     def _usual(self) -> float:
         """The largest yardstick that more than half have at least: the agent's own, and the norms of what it hears.
 
-        So a neighbour alone cannot raise it, not even if it is the only one. An agent that has seen no label asks only
-        those who have said something.
+        So a neighbour alone cannot raise it, not even if it is the only one. An agent without labels asks only those
+        neighbours that have said something.
         """
-        heard = np.asarray(self.row.replicas[list(self._live)], dtype=np.float64)
-        known = sorted([self.row.largest, *np.sqrt((heard**2).sum(axis=1)).tolist()])
-        if not self.row.largest:
+        known = sorted([self.own, *self._norms()])
+        if self.taught:
             known = [norm for norm in known if norm > 0.0]
         return known[(len(known) - 1) // 2] if known else 0.0
 
@@ -128,9 +178,10 @@ class Ledger:
 
             ||model|| > reach or rho |F| > reach,  reach = 10^6 times the yardstick
 
-        Who has no yardstick yet believes anything within the limits of ``wire``.
+        Without a label, and without a yardstick that two neighbours agree on, anything within the limits of ``wire``
+        is believed.
         """
-        own, size = self.row.largest, self.size(model, share)
+        own, size = self.own if self.vouched or not self.taught else 0.0, self.size(model, share)
         self.harmless = (STRAIN / 2 * own) ** 2
         if not size <= STRAIN / 2 * own:
             self.strained = True
@@ -141,12 +192,12 @@ class Ledger:
     def yardstick(self) -> float:
         """How large labels are here: by the agent's own, or by what most have said if that is far more.
 
-            y = max(largest, usual / 1000)
+            y = max(own, usual / 1000)
 
         Thus 1000 y, which a model may be dragged to by others, is no more than what most have said: agents that follow
         each other do not drag each other further and further.
         """
-        return max(self.row.largest, self._usual() / STRAIN) if self.row.largest else self._usual()
+        return max(self.own, self._usual() / STRAIN) if self.own else self._usual()
 
     def size_of(self, index: int) -> float:
         """The size of what a neighbour pulls with: its model, and the share of its edge."""
@@ -157,14 +208,25 @@ class Ledger:
         model = self.weights if model is None else model
         with np.errstate(over="ignore"):  # a model that is lost
             norm = float(np.dot(model, model)) ** 0.5
-        dual = 0.0 if share is None or self._rho is None else self._rho * float(np.abs(share).max())
+        dual = 0.0 if share is None or self.rho is None else self.rho * float(np.abs(share).max())
         return max(norm, dual)
 
-    def begin_with(self, model: Array) -> None:
-        """Take over a model, and with it how large models are here."""
+    def begin_with(self, model: Array, several: bool) -> None:
+        """Take over a model that ``several`` neighbours agree on, or one, and with it how large models are here."""
+        size = float(np.sqrt((np.asarray(model, dtype=np.float64) ** 2).sum()))
         self.strained = True
         self.weights = model
-        self.row.largest = max(self.row.largest, float(np.sqrt((np.asarray(model, dtype=np.float64) ** 2).sum())))
+        if self.row.largest:
+            self.row.largest = max(self.row.largest, size)
+        elif size > self.borrowed:
+            self.borrowed, self.vouched = size, several
+
+    def begin_anew(self) -> None:
+        """Know what a new agent knows, but for the yardstick."""
+        for part, values in self._first.items():
+            self.row.put(part, values)
+        self.row.pull = 0.0 * self.row.pull
+        self.said(0)[:] = 0.0
 
     def shorten(self, norm: float) -> None:
         """Make a model that is longer than that as long as that."""
@@ -226,13 +288,13 @@ class Ledger:
         Where pulls are clipped, what passes of the shares counts.
         """
         if self.clips:  # whose shares are aligned
-            if self._rho is not None:
+            if self.rho is not None:
                 self.row.settle()
-        elif self._rho is not None:
+        elif self.rho is not None:
             total = np.zeros(self.n_features)
             for share in shares:
                 total += share
-            self.row.put("duals", self._rho * total)
+            self.row.put("duals", self.rho * total)
 
     # ----------------------------------------------------------------------------------------------------------------
     # What there is to see

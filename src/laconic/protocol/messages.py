@@ -119,7 +119,7 @@ class Decide(NamedTuple):
 
 
 class Confirm(NamedTuple):
-    """Follower to leader: the session ``tag`` is installed here."""
+    """The session ``tag`` is in use here: what a follower says when it begins, and who is asked and has said all."""
 
     tag: int
 

@@ -202,8 +202,9 @@ class Pacer(ABC):
         self._moved, self._remind_after = now, _REMIND
         self._remind_at = now + _REMIND
         self._next_checkpoint = math.inf if every is None else agent.round + every
-        self._act(Note(logging.INFO, "joined", {"round": agent.round, "neighbours": sorted(self.here)}))
-        self._act(Begin(self._skip()))
+        about = {"round": agent.round, "samples": agent.samples, "neighbours": sorted(self.here)}
+        self._act(Note(logging.INFO, "joined", about))
+        self._act(Begin(agent.samples))
         self._begin(now)
 
     # ----------------------------------------------------------------------------------------------------------------
@@ -216,6 +217,7 @@ class Pacer(ABC):
 
     def learn(self, x: object, y: Any, now: float, measured: float | None = None) -> Info | None:
         """A round with a sample; None if the agent refused it, or diverged."""
+        self.agent.samples += 1
         try:
             info = self.agent.learn(x, y)
         except ValueError as error:  # too large for the feature map, say: no reason to die
@@ -268,10 +270,6 @@ class Pacer(ABC):
 
     # ----------------------------------------------------------------------------------------------------------------
     # What differs between paces
-
-    @abstractmethod
-    def _skip(self) -> int:
-        """Samples of a file that have been learned from before."""
 
     @abstractmethod
     def _grace(self) -> float:

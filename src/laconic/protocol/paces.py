@@ -28,8 +28,9 @@ def make_pacer(agent: Agent, terms: Terms, slot: float = 1.0) -> Pacer:
 class Lockstep(Pacer):
     """A round begins when every neighbour has been heard and a sample is there.
 
-    A neighbour that is there and does not agree on a session, since it does not know of the edge or means ill, is given
-    up after three times as long as one that is gone; from time to time it is met again, for a moment.
+    A neighbour may be there and not agree on a session, since it does not know of the edge or means ill; or not answer
+    in one, since its process hangs, or is gone and another has its name. It is given up after three times as long as
+    one that is gone; from time to time it is met again, for a moment.
 
     At the end the agent lingers: it hears the others' last round, and stays while somebody still asks for something,
     though never longer than its patience.
@@ -39,35 +40,42 @@ class Lockstep(Pacer):
 
     def __init__(self, agent: Agent, terms: Terms) -> None:
         super().__init__(agent, terms)
-        self._opening: dict[str, float] = {}  # until when those are waited for that are there, and edges not open
+        self._silent: dict[str, float] = {}  # until when those are waited for that are there, and do not answer
         self._again: dict[str, tuple[float, float]] = {}  # when to meet whom again, and how long after that
 
     def received(self, data: bytes, sender: str | None, now: float) -> None:
-        """Bytes came in; perhaps they open an edge that was given up."""
+        """Bytes came in; perhaps they open an edge that was given up, or make the agent jump to the others' round."""
+        before = self.agent.round
         super().received(data, sender, now)
+        if self._joined and self.agent.round != before:
+            self._act(Note(logging.WARNING, "jumped", {"from": before, "to": self.agent.round, "neighbour": sender}))
         if sender in self._again and self.agent.edges.get(sender) == "live":
             self.connected(sender, now)
 
     def connected(self, name: str, now: float) -> None:
         """A neighbour is there."""
         self._again.pop(name, None)
-        self._opening.pop(name, None)
+        self._silent.pop(name, None)
         super().connected(name, now)
 
     def remove(self, name: str) -> None:
         """Have a neighbour less."""
         super().remove(name)
         self._again.pop(name, None)
-        self._opening.pop(name, None)
+        self._silent.pop(name, None)
 
     def _remind(self, now: float) -> None:
+        silent = self.agent.silent  # before it reminds them again
         super()._remind(now)
-        waiting, edges = self.agent.waiting, self.agent.edges
-        opening = [name for name in waiting if name in self.here and edges[name] == "opening"]
-        self._opening = {name: self._opening.get(name, now + _STUBBORN * self.terms.patience) for name in opening}
-        for name in [name for name, until in self._opening.items() if now >= until]:
-            del self._opening[name]
-            after = 2 * self._again[name][1] if name in self._again else self.terms.patience
+        self._silent = {
+            # Where two have a name, its sign of life may be that of the other one.
+            name: min(self._silent.get(name, math.inf), now + (1.0 if doubled else _STUBBORN) * self.terms.patience)
+            for name, doubled in silent.items()
+            if name in self.here
+        }
+        for name in [name for name, until in self._silent.items() if now >= until]:
+            del self._silent[name]
+            after = 2 * self._again[name][1] if name in self._again else self.terms.patience / 2
             self._again[name] = now + after, after
             self._give_up(name)
 
@@ -83,9 +91,6 @@ class Lockstep(Pacer):
         """Hear the last round of the others, and stay while somebody still asks for something."""
         self._heard, self._lingers_until = now, now + self.terms.patience
 
-    def _skip(self) -> int:
-        return self.agent.round  # a sample a round, so these have been learned from
-
     def _grace(self) -> float:
         return self.terms.patience
 
@@ -93,6 +98,7 @@ class Lockstep(Pacer):
         self._round_over(now)
 
     def _round_over(self, now: float) -> None:
+        self._silent.clear()  # all have answered that were waited for
         if self.terms.rounds is not None and self.agent.round >= self.terms.rounds:
             self.samples_ended(now)
 
@@ -107,7 +113,7 @@ class Lockstep(Pacer):
     def _step(self, now: float) -> None:
         for name in [name for name, (again, _) in self._again.items() if now >= again]:
             self._again[name] = math.inf, self._again[name][1]
-            self._opening[name] = now + _MOMENT
+            self._silent[name] = now + _MOMENT
             self.agent.connected(name)
         if now >= self._end():
             if self.agent.ready:
@@ -155,9 +161,6 @@ class Slotted(Pacer):
     def samples_ended(self, now: float) -> None:
         """That is all: nobody waits for an agent on slots."""
         self._finish()
-
-    def _skip(self) -> int:
-        return 0  # slots are not samples: how many were learned from is not known
 
     def _grace(self) -> float:
         return 0.0

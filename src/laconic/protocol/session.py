@@ -178,9 +178,14 @@ class Session:
     away: bool = False  # whether the driver has said that the other is gone, and not that it is back
     quarantines: int = 0
     late: float = 0.0  # on slots: how many rounds too late its messages have come lately
+    tardy: int = 0  # and for how many rounds in a row they have been too late
     refused: int = 0  # messages of it refused in a row
     asked: int = -1  # the occasion on which it was last called or greeted
     requested: int = -1  # and that on which it was last asked to say something again
+    proved: int = 0  # and that on which the process of its session, or of its last offer or decision, was last heard
+    doubled: bool = False  # whether an older process of its name was seen alive beside the one that took its place
+    fenced: int = 0  # times that it has refused this process, since a later one has its name, in a row
+    sought: int = 0  # calls and greetings in a row that came on this edge while it was shut for that
     spent_at: int = 0
     spent: int = 0  # tokens that it has spent on answers, less those that have come back until then
     reminded: int = 0  # reminders since it was last decided

@@ -16,15 +16,18 @@ from laconic._validate import shown as _shown
 from laconic._worded import ArgumentError
 from laconic.protocol.checkpoint import AgentState, Misplaced
 from laconic.protocol.dialogue import Dialogue
-from laconic.protocol.handshake import COUNT_LIMIT
-from laconic.protocol.ledger import Ledger
+from laconic.protocol.handshake import COUNT_LIMIT, ROUND_LIMIT
+from laconic.protocol.ledger import AWAY, FEW, STRAIN, Ledger
 from laconic.protocol.messages import Decide, Kind, Offer, Statement
 from laconic.protocol.session import LOGGED, Session, Stage
 from laconic.protocol.wave_state import check_waves, put_waves, take_waves
 from laconic.protocol.waving import Waves
 from laconic.protocol.wire import MODEL_LIMIT, SHARE_LIMIT
 
-VERSION = 2
+VERSION = 3
+
+_ROUNDED = 1 + 1e-6
+_APART = 0.1  # how far a dual may be from the sum of its shares, after many rounds in single precision
 
 _COUNTS = ("g", "k", "label", "spoken", "heard", "unheard", "claim", "degree")
 _FLAGS = ("intact", "fresh", "counted")
@@ -32,8 +35,8 @@ _KEPT = (*_COUNTS, *_FLAGS)
 _kept = attrgetter(*_KEPT)
 
 
-def take_state(dialogue: Dialogue) -> AgentState:
-    """The state of an agent: plain values and copies of arrays."""
+def take_state(dialogue: Dialogue, samples: int) -> AgentState:
+    """The state of an agent that has read so many samples of its stream: plain values and copies of arrays."""
     ledger = dialogue.ledger
     about = {
         "version": VERSION,
@@ -41,6 +44,7 @@ def take_state(dialogue: Dialogue) -> AgentState:
         "fingerprint": dialogue.wire.mark,
         "round": dialogue.round,
         "finished": dialogue.finished,
+        "samples": samples,
         "neighbours": {name: _describe(dialogue, end) for name, end in dialogue.ends.items()},
     }
     if isinstance(ledger, Waves):
@@ -55,7 +59,8 @@ def take_state(dialogue: Dialogue) -> AgentState:
         **({"memory": row.memory.copy()} if row.memory.size else {}),
         **({"spoken": row.spoken[1:].copy()} if row.heeds else {}),
     }
-    return AgentState({**about, "tell_whole": dialogue.tell_whole, "largest": row.largest}, arrays)
+    yardsticks = {"largest": row.largest, "borrowed": [ledger.borrowed, ledger.vouched]}
+    return AgentState({**about, "tell_whole": dialogue.tell_whole, **yardsticks}, arrays)
 
 
 def _describe(dialogue: Dialogue, end: Session) -> dict[str, Any]:
@@ -70,8 +75,11 @@ def _describe(dialogue: Dialogue, end: Session) -> dict[str, Any]:
     }
 
 
-def put_state(dialogue: Dialogue, state: AgentState) -> None:
-    """Put an agent where ``state`` was taken; ValueError, and nothing is changed, if anything in it is no good."""
+def put_state(dialogue: Dialogue, state: AgentState) -> int:
+    """Put an agent where ``state`` was taken, and return how many samples it had read.
+
+    ValueError, and nothing is changed, if anything in it is no good.
+    """
     if not isinstance(state, AgentState):
         raise ArgumentError("state", f"must be an AgentState, from state() or a checkpoint; got {_shown(state)}.")
     about, arrays = state.about, state.arrays
@@ -88,15 +96,17 @@ def put_state(dialogue: Dialogue, state: AgentState) -> None:
         round, finished = _count(about["round"]), _count(about["finished"])
         if not finished <= round <= finished + 1:
             raise ValueError("state has rounds or a yardstick that no agent can have.")
+        samples = _count(about["samples"], ROUND_LIMIT)  # so that there is room for as many more
         ledger, memory = dialogue.ledger, None
         if isinstance(ledger, Waves):
             memory = check_waves(ledger, about["waves"], arrays)
         else:
-            checked = _check_arrays(ledger, arrays, len(kept))
-            largest, tell_whole = about["largest"], about["tell_whole"]
-            if type(largest) not in (int, float) or not 0 <= largest < np.inf:
-                raise ValueError("state has rounds or a yardstick that no agent can have.")
-            largest = float(largest)  # here, where it may be too large for that
+            tell_whole, (borrowed, vouched) = about["tell_whole"], about["borrowed"]
+            largest, borrowed = _yardstick(about["largest"]), _yardstick(borrowed)
+            counts = [end.counted for end in known_ends.values()]
+            checked = _check_arrays(ledger, arrays, counts, max(largest, borrowed))
+            if not isinstance(vouched, bool):
+                raise TypeError(f"vouched is {vouched!r}")
             if not isinstance(tell_whole, bool):
                 raise TypeError(f"tell_whole is {tell_whole!r}")
     except Exception as error:  # whatever is wrong, nothing has been changed yet
@@ -109,6 +119,7 @@ def put_state(dialogue: Dialogue, state: AgentState) -> None:
         row = ledger.row
         row.largest, row.pull = largest, checked["pull"]
         ledger.strained, ledger.harmless = True, 0.0
+        ledger.borrowed, ledger.vouched, ledger.labels = borrowed, vouched, FEW * (largest > 0)
         for part in row.parts:
             row.put(part, checked[_place(part)])
         if row.memory.size:
@@ -133,6 +144,7 @@ def put_state(dialogue: Dialogue, state: AgentState) -> None:
         dialogue.settle()
     else:
         dialogue.accounts.count(counted)
+    return samples
 
 
 def _put_end(here: Session, end: Session) -> None:
@@ -140,8 +152,8 @@ def _put_end(here: Session, end: Session) -> None:
         setattr(here, name, getattr(end, name))
 
 
-def _check_arrays(ledger: Ledger, arrays: dict[str, Array], n_kept: int) -> dict[str, Array]:
-    n, dtype, row = ledger.n_features, ledger.dtype, ledger.row
+def _check_arrays(ledger: Ledger, arrays: dict[str, Array], counted: list[bool], largest: float) -> dict[str, Array]:
+    n, n_kept, dtype, row = ledger.n_features, len(counted), ledger.dtype, ledger.row
     shapes: dict[str, tuple[tuple[int, ...], Any, float]] = {
         **{_place(part): (np.shape(row.part(part)), row.part(part).dtype, np.inf) for part in row.parts},
         "weights": ((n,), dtype, SHARE_LIMIT),
@@ -162,7 +174,34 @@ def _check_arrays(ledger: Ledger, arrays: dict[str, Array], n_kept: int) -> dict
         raise ValueError(f"state has a pull of shape {pull.shape} and type {pull.dtype}.")
     if not np.isfinite(pull).all():
         raise ValueError("state has a pull that is not finite.")
+    _check_sizes(ledger, arrays, counted, largest)
+    rows = type(ledger.learner.init(1, n))
+    why = ledger.learner.why_not(rows(**{part: arrays[_place(part)][None] for part in row.parts}))
+    if why:
+        raise ValueError(f"state has {why}.")
     return arrays
+
+
+def _check_sizes(ledger: Ledger, arrays: dict[str, Array], counted: list[bool], largest: float) -> None:
+    """Whether an agent with labels of at most that size can hold these: what it says is seen in what was said."""
+    said = np.sqrt((arrays["said"].astype(np.float64) ** 2).sum(axis=1))
+    reach = _ROUNDED * max(STRAIN * largest, float(said.max()))
+    own = float(np.sqrt((arrays["weights"].astype(np.float64) ** 2).sum()))
+    here = max(largest, own)
+    followed = said[:1] if ledger.has_duals else said  # who mixes is, after a round, not far from what it was told
+    if here and followed.max() > AWAY * here:
+        raise ValueError("state has what was said where no such agent can be.")
+    if largest and ledger.features.unit and own > reach:
+        raise ValueError("state has weights that no agent can have.")
+    apart = len(said) * (float(said.max()) + reach)
+    if np.abs(arrays["pull"]).max() > 2 * apart:
+        raise ValueError("state has a pull that no neighbours can have.")
+    rho = ledger.rho
+    if rho is not None and not ledger.clips:
+        shares = arrays["shares"][counted].sum(axis=0)
+        size = max(rho * np.abs(arrays["shares"][counted]).max(initial=0.0), np.abs(arrays["duals"]).max())
+        if not (np.abs(arrays["duals"] - rho * shares) <= _APART * size + rho * apart).all():
+            raise ValueError("state has duals that are not the sum of its shares.")
 
 
 def _place(part: str) -> str:
@@ -194,6 +233,12 @@ def _read_end(dialogue: Dialogue, name: str, values: dict[str, Any]) -> Session:
             raise TypeError(f"no decision is pending with {name!r}")
         end.pend = offer, decide
     return end
+
+
+def _yardstick(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= MODEL_LIMIT:
+        raise ValueError("state has rounds or a yardstick that no agent can have.")
+    return float(value)
 
 
 def _count(value: object, limit: int = COUNT_LIMIT) -> int:

@@ -70,6 +70,7 @@ TABLE = (
     Row(m.Statement, "",         _LIVE,   "",                         "hear",                  _SAME_OR_DOUBT),
     Row(m.Statement, "",         _SHUT,   "",                         "seek"),
     Row(m.Request,   "",         _LIVE,   "is_of_another_session",    "seek"),
+    Row(m.Request,   "",         _LIVE,   "has_missed_nothing",       "confirm"),
     Row(m.Request,   "",         _LIVE,   "can_be_answered",          "repeat"),
     Row(m.Request,   "",         _LIVE,   "is_long_answered",         "ignore"),
     Row(m.Request,   "",         _LIVE,   "",                         "doubt",                 (OPENING,)),

@@ -66,7 +66,7 @@ class Unshared:
         """How hard a neighbour pulls by its model and share: not at all."""
         return 0.0
 
-    def begin_with(self, model: object) -> None:
+    def begin_with(self, model: object, several: bool) -> None:
         """Take over a model at the start: what all know is told by a wave, or in answer to a standing."""
 
     def listen(self, indices: list[int], grown: list[int]) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from laconic import _validate
 from laconic._validate import Array
-from laconic.engine.endings import DIVERGED
+from laconic.engine.endings import DIVERGED, FINISHED, SPOILED
 from laconic.engine.one_waving import make_waver
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
@@ -82,6 +82,7 @@ class Waves(Unshared):
         self.inbox: dict[str, list[Part]] = {}
         self.early: dict[str, Up] = {}
         self.refused: list[tuple[str, str]] = []  # who said what cannot be, and why
+        self.rebuilt = False  # whether the model was lost and made anew, since somebody was told
         self.ends: list[Session] = []  # whoever converses puts its own here
         self._spot: Spot | None = None
         self.begun: set[int] = set()
@@ -115,6 +116,9 @@ class Waves(Unshared):
             if usual > self.waver.largest:
                 self.waver.largest = usual  # the others may have larger labels
                 status, prediction = self.waver.learn(label)
+        if status in (DIVERGED, SPOILED) and self.node.rebuild():
+            self.rebuilt = True
+            return self.waver.learn(label) if status == DIVERGED else (FINISHED, prediction)
         return status, prediction
 
     def loss(self, prediction: Numbers, label: Numbers) -> float:

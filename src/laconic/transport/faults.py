@@ -106,7 +106,7 @@ class Rollback(Fault):
 class Twice(Fault):
     """A second process of the same name, with a copy of the disk or without; then somebody stops one of the two.
 
-    ``first``: that one stays. If it was told meanwhile that another has its name, it is started again.
+    ``first``: that one stays. Nobody starts it again, though it was fenced meanwhile: it has to come back by itself.
     """
 
     host: str

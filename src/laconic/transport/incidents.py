@@ -9,7 +9,7 @@ from laconic.transport.faults import Crash, Fault, Hostile, OneWay, Partition, R
 if TYPE_CHECKING:
     from laconic.transport.wires import Wires
 
-_HEEDED = 0.5  # seconds until somebody has started a process again
+_SET_UP = 0.5  # seconds until a host that was hostile has been set up anew
 
 
 def arrange(fault: Fault, wires: Wires) -> None:
@@ -24,7 +24,7 @@ def arrange(fault: Fault, wires: Wires) -> None:
             at(stop, come_up, wires, name)
         case Hostile(_, stop, name, _):
             at(stop, _go_down, wires, name, "wipe", 0.0)
-            at(stop + _HEEDED, come_up, wires, name)
+            at(stop + _SET_UP, come_up, wires, name)
         case Partition(start, stop, inside) | OneWay(start, stop, inside):
             for name in sorted(inside):
                 at(start, wires.change, name)
@@ -74,12 +74,3 @@ def _stop_one(wires: Wires, name: str, first: bool) -> None:
     wires.hosts[name] = kept
     kept.take_over(stopped)
     wires.change(name)
-    heed(wires, name)
-
-
-def heed(wires: Wires, name: str) -> None:
-    """Somebody reads that another has this name, and when there is none any more, starts the process again."""
-    host = wires.hosts[name]
-    if name not in wires.seconds and host.alive and host.fenced:
-        host.go_down()
-        wires.timeline.after(_HEEDED, come_up, wires, name)

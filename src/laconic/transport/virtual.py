@@ -27,7 +27,6 @@ from laconic.protocol.pacer import Pacer
 from laconic.protocol.paces import make_pacer
 from laconic.transport.faults import Fault, Hostile
 from laconic.transport.hosts import Host, Program, VirtualLink
-from laconic.transport.incidents import heed
 from laconic.transport.link import Connected, Disconnected, Event, Received
 from laconic.transport.wires import Wires
 
@@ -127,9 +126,8 @@ class Learning:
             elif type(action) is Save:
                 self._disk.write(self.pacer.agent.state(), self._network.now)
             elif type(action) is Alert and action.event == "another has this name":
-                # Who is told so by a neighbour that it has lost has to be started again; the others were only warned.
+                # Who is told so by a neighbour that it has lost is fenced there; the others were only warned.
                 self.fenced |= self.pacer.agent.edges.get(action.fields["neighbour"]) == "gone"
-                self._network.wires.timeline.after(0.0, heed, self._network.wires, self.pacer.agent.name)
 
 
 @final

@@ -22,7 +22,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, final
 
-from laconic import _validate
+from laconic import _extras, _validate
 from laconic.transport.link import Connected, Disconnected, Event, Question, Received
 from laconic.transport.zenoh_asking import Asked
 from laconic.transport.zenoh_security import Security, access_rules
@@ -300,11 +300,7 @@ class ZenohLink:
 def load_zenoh() -> Any:
     """The library, with threads that suit agents if this is the first that the process sees of it."""
     os.environ.setdefault("ZENOH_RUNTIME", THREADS)
-    try:
-        import zenoh
-    except ImportError:
-        raise ValueError("agents on a network need eclipse-zenoh: install laconic[agents].") from None
-    return zenoh
+    return _extras.need("zenoh", "an agent on a network")
 
 
 def _open(zenoh: Any, settings: dict[str, Any], listen: str | None) -> Any:

@@ -18,13 +18,16 @@ from pathlib import Path
 from typing import Any, final
 
 from laconic.transport.link import Connected, Disconnected, Event, Noticed, Question
-from laconic.transport.zenoh import ZenohLink
+from laconic.transport.zenoh import ZenohLink, load_zenoh
 from laconic.transport.zenoh_security import Security
 
 #: Seconds between two looks at the files.
-EVERY = 1.0
+EVERY = 0.5
 #: Seconds of a certificate's life that are left when people are warned, and between two warnings.
 SOON, DAY = 30 * 86_400.0, 86_400.0
+
+_ARRIVALS = 4096  # links opened and closed between two looks that are remembered; a handshake of TLS takes milliseconds
+_IN_USE = "revoked certificate in use"
 
 _log = logging.getLogger(__name__)
 
@@ -51,7 +54,8 @@ class RenewingLink:
 
     Files that do not fit each other, half of them replaced perhaps, or that are no good, change nothing: the session
     that there is stays. If they are still so at the next look, that is logged and published as an alert; and so is,
-    once a day, that a certificate has less than a month left, or that somebody uses one that was revoked.
+    once a day, that a certificate has less than a month left. Every link that was opened with a revoked certificate
+    since the last look is reported, however short it was, and once a day one that stays open.
 
     Parameters
     ----------
@@ -86,7 +90,7 @@ class RenewingLink:
         self._listed = security.revoked is not None and security.revoked.exists()
         self._warned: dict[object, float] = {}  # when people were last warned of something
         self._link: ZenohLink | None = None
-        self._used: object = None
+        self._arrivals: Any = None  # links that were opened in this session, and have not been looked at
         self._open()
         self._over = threading.Event()
         self._thread = None
@@ -189,27 +193,32 @@ class RenewingLink:
         files = self.security
         return [files.ca, files.certificate, files.key, *(() if files.revoked is None else (files.revoked,))]
 
-    def _contents(self, now: float) -> object:
-        """All that a session is made of, if it is any good."""
+    def _contents(self, now: float) -> tuple[dict[str, Any], frozenset[str]]:
+        """All that a session is made of, if it is any good: its certificates, and the names on the list.
+
+        All members of a site may ask an agent, its neighbours or not. So a session is opened anew for any name.
+        """
         security = self.security
         if security.revoked is not None:
             if self._listed and not security.revoked.exists():  # that would let in whom it kept out
                 raise ValueError(f"{security.revoked} is gone, the list of revoked certificates: bring it back.")
             self._listed = security.revoked.exists()
         security.check(self.name, datetime.datetime.fromtimestamp(now, datetime.UTC))
-        # Of the list only what it says of this agent's neighbours and guests: the others need not notice.
-        known = (self.name, *self._options["neighbours"], *security.guests)
-        return security.settings(), sorted(one for one in security.revoked_names() if one.partition(".")[0] in known)
+        return security.settings(), security.revoked_names()
 
     def _open(self) -> None:
         self._used = self._contents(time.time())  # before they are read again: what changes meanwhile is noticed
         link = ZenohLink(self.name, deliver=self._news, security=self.security, **self._options)
+        # A channel within zenoh, since its threads must not call a Python that is about to end.
+        channel = load_zenoh().handlers.RingChannel(_ARRIVALS)
+        arrivals = link.session.info.declare_link_events_listener(channel, history=True)
         with self._gate:
-            self._link = link
+            self._link, self._arrivals = link, arrivals
             for one in self._subscriptions:
                 one.now = one.declare(link)
 
     def _reopen(self, now: float) -> None:
+        self._watch(now)  # what this session has seen goes with it
         with self._gate:
             link, self._link = self._link, None
         if link is not None:
@@ -236,16 +245,29 @@ class RenewingLink:
                     self._tell(now, logging.WARNING, "certificate ends soon", path, **fields)
 
     def _watch(self, now: float) -> None:
-        """Warn of those who use certificates that were revoked: they get a connection, but nothing by it."""
+        """Report revoked certificates in use: each link that was opened with one, and once a day one that is open."""
         with self._gate:
-            links = getattr(self._link.session.info, "links", None) if self._link is not None else None
-            found = [] if links is None else [(link.auth_identifier, str(link.dst)) for link in links()]
-        if any(who for who, _ in found):
-            with contextlib.suppress(ValueError, OSError):
-                revoked = self.security.revoked_names()
-                for who, where in found:
-                    if who in revoked:
-                        self._tell(now, logging.WARNING, "revoked certificate in use", who, certificate=who, at=where)
+            if self._link is None:
+                return
+            gone = load_zenoh().SampleKind.DELETE
+            arrived = [event.link for event in iter(self._arrivals.try_recv, None) if event.kind != gone]
+            there = self._link.session.info.links()
+        revoked = self._used[1]
+        with contextlib.suppress(ValueError, OSError):  # a list that cannot be read: the one in use still holds
+            revoked |= self.security.revoked_names()
+        attempts: dict[tuple[str, str], list[str]] = {}  # by certificate and host
+        for link in arrived:
+            if link.auth_identifier in revoked:
+                at = str(link.dst)
+                attempts.setdefault((link.auth_identifier, at.rpartition(":")[0]), []).append(at)
+        for (name, _), places in attempts.items():
+            self._warned[_IN_USE, name] = now
+            fields = {"certificate": name, "at": places[-1], "attempts": len(places)}
+            self._report(now, logging.WARNING, _IN_USE, **fields)
+        for link in there:
+            name = link.auth_identifier
+            if name in revoked:
+                self._tell(now, logging.WARNING, _IN_USE, name, certificate=name, at=str(link.dst))
 
     def _due(self, now: float, what: object) -> bool:
         if now - self._warned.get(what, -DAY) < DAY:
@@ -254,12 +276,16 @@ class RenewingLink:
         return True
 
     def _tell(self, now: float, level: int, event: str, what: object, **fields: object) -> None:
-        """Log, publish and deliver, of the same thing once a day."""
+        """Report the same thing once a day."""
         if self._due(now, (event, what)):
-            _log.log(level, event, extra={"agent": self.name, **fields})
-            said = json.dumps({"agent": self.name, "event": event, "time": now, **fields})
-            self.publish("alert", said.encode())
-            self._deliver(Noticed(event, said))
+            self._report(now, level, event, **fields)
+
+    def _report(self, now: float, level: int, event: str, **fields: object) -> None:
+        """Log, publish and deliver."""
+        _log.log(level, event, extra={"agent": self.name, **fields})
+        said = json.dumps({"agent": self.name, "event": event, "time": now, **fields})
+        self.publish("alert", said.encode())
+        self._deliver(Noticed(event, said))
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:

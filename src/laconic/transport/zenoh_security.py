@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
+from laconic import _extras
 from laconic.transport.revocation import belongs, common_name, read_revoked
 
 if TYPE_CHECKING:
@@ -60,11 +61,9 @@ class Security:
 
     def check(self, name: str, now: datetime.datetime | None = None) -> None:
         """Raise a ValueError or OSError if these files cannot serve the agent ``name`` at a time, or now."""
-        try:
-            from cryptography import x509
-            from cryptography.hazmat.primitives.serialization import load_pem_private_key
-        except ImportError:
-            raise ValueError("security needs the package cryptography: install laconic[agents].") from None
+        _extras.need("cryptography", "mutual TLS")
+        from cryptography import x509
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
         authorities = _certificates(self.ca)
         chain = _certificates(self.certificate)

@@ -22,7 +22,7 @@ from laconic._validate import Array
 from laconic.guard.labels import LabelGuard
 from laconic.waves.arithmetic import Arithmetic
 from laconic.waves.forgetting import forgetting_step
-from laconic.waves.own import Own, recursive_step, reminded
+from laconic.waves.own import Own, rebuilt, recursive_step, reminded
 from laconic.waves.rule import ArmNumbers, Numbers, Rule
 
 ARMS = ("wave", "shrunk", "personal", "recent", "quick")
@@ -60,6 +60,17 @@ def shrunk(spread: Array, weights: Array, more: float) -> tuple[Array, Array]:
     both = np.linalg.solve(np.eye(n_features) + more * spread, np.column_stack([spread, weights]))
     matrix = both[:, :n_features]
     return 0.5 * (matrix + matrix.T), both[:, n_features].copy()
+
+
+def rebuilt_arms(own: Own, numbers: ArmNumbers, theta: Array) -> tuple[list[Array], Array]:
+    """P of ``shrunk``, ``personal`` and ``recent``, and the models of all arms but the wave's, of an agent's own sums.
+
+    The last two forget, and begin anew at the personal model.
+    """
+    A, b, ridge = own.information, own.moments, own.rule.ridge
+    P, w = rebuilt(A, b, numbers.shrinkage * ridge, theta)
+    Q, v = rebuilt(A, b, ridge, theta)
+    return [P, Q, np.eye(len(v)) / numbers.ridge], np.array([w, v, v, v])
 
 
 class PersonalOwn(Own):
@@ -114,10 +125,15 @@ class PersonalOwn(Own):
         self.stack.learn(errors)
         for arm in (SHRUNK, PERSONAL):
             self.spreads[arm], self.arms[arm] = recursive_step(self.spreads[arm], self.arms[arm], phi, 1.0, label)
-        self.spreads[RECENT], gain = forgetting_step(
-            self.spreads[RECENT], phi, numbers.forgetting, numbers.ridge, self._turn
+        self.spreads[RECENT], self.arms[RECENT] = forgetting_step(
+            self.spreads[RECENT],
+            self.arms[RECENT],
+            errors[1 + RECENT],
+            phi,
+            numbers.forgetting,
+            numbers.ridge,
+            self._turn,
         )
-        self.arms[RECENT] -= errors[1 + RECENT] * gain
         square = float(phi @ phi)
         if square > 0:
             self.arms[QUICK] -= (numbers.step * errors[1 + QUICK] / square) * phi
@@ -144,6 +160,12 @@ class PersonalOwn(Own):
         for arm, times in ((SHRUNK, self.numbers.shrinkage), (PERSONAL, 1.0)):
             self.spreads[arm] = reminded(self.spreads[arm], times * ridge)
 
+    def rebuild(self, theta: Array) -> None:
+        """Make all arms anew, and trust them as in the beginning."""
+        super().rebuild(theta)
+        self.spreads, self.arms = rebuilt_arms(self, self.numbers, theta)
+        self.stack = Stack()
+
     def personalise(self) -> None:
         """w = P (b + ridge theta) of the personal arm.
 
@@ -154,6 +176,11 @@ class PersonalOwn(Own):
             inverse = np.linalg.inv(self.information + ridge * np.eye(len(self.theta)))
             self.spreads[PERSONAL] = 0.5 * (inverse + inverse.T)
         self.arms[PERSONAL] = self.spreads[PERSONAL] @ (self.moments + ridge * self.theta)
+
+    def check_guard(self, numbers: Array, largest: float = np.inf) -> None:
+        """ValueError unless labels of at most that size can have taught its guard these numbers."""
+        if self.guard is not None:
+            self.guard.check(numbers, largest)
 
     def parts(self) -> dict[str, Array]:
         """All of it as arrays; ``weights`` are those of the model that all share."""

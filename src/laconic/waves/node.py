@@ -143,6 +143,14 @@ class Node:
         """A round's sample: returns the prediction that was made before learning from it."""
         return self.own.learn(phi, label)
 
+    def rebuild(self) -> bool:
+        """Make the own model anew of own sums and what all share; False if the sums are no good."""
+        try:
+            self.own.rebuild(self.common.theta)
+        except np.linalg.LinAlgError:
+            return False
+        return bool(np.isfinite(self.own.model).all())
+
     # Messages in --------------------------------------------------------------------------------------------------
 
     def receive(self, sender: int, data: bytes) -> bool:

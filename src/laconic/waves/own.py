@@ -43,9 +43,13 @@ def square_of(loss: Loss, prediction: Array, label: Array) -> tuple[Array, Array
 
 
 def recursive_step(spread: Array, weights: Array, phi: Array, weight: float, target: Numbers) -> tuple[Array, Array]:
-    """P and w after one more square: g = P phi, n = 1 + s g.phi, w + s g (z - w.phi)/n, P - s g g'/n."""
+    """P and w after one more square: g = P phi, n = 1 + s g.phi, w + s g (z - w.phi)/n, P - s g g'/n.
+
+    Where n < 0, P is not positive any more; then all is NaN, as the root of n is in the compiled version.
+    """
     gain = spread @ phi
     scale = weight / (1.0 + weight * float(gain @ phi))
+    scale = scale if scale >= 0 else np.nan
     error = target - weights @ phi
     return spread - scale * (gain[:, None] * gain[None, :]), weights + np.multiply.outer(scale * error, gain)
 
@@ -194,6 +198,13 @@ class Own:
         """Put so much of the ridge back into P; w stays what it is."""
         self.spread = reminded(self.spread, ridge)
 
+    def rebuild(self, theta: Array) -> None:
+        """Make P and w anew of the sums A and b, around what all share."""
+        self.replace(*rebuilt(self.information, self.moments, self.rule.ridge, theta))
+
+    def check_guard(self, numbers: Array, largest: float = np.inf) -> None:
+        """ValueError unless labels of at most that size can have taught its guard these numbers; here there is none."""
+
     def parts(self) -> dict[str, Array]:
         """All of it as arrays."""
         n_features, outputs = len(self.information), self.rule.outputs
@@ -240,6 +251,14 @@ def reminded(spread: Array, ridge: float) -> Array:
     """
     made = np.linalg.solve(np.eye(len(spread)) + ridge * spread, spread)
     return 0.5 * (made + made.T)
+
+
+def rebuilt(information: Array, moments: Array, ridge: float, theta: Array) -> tuple[Array, Array]:
+    """P = (A + ridge I)^-1 and w = P (b + ridge theta), eigenvalues of A at least 0; LinAlgError if A is not finite."""
+    values, vectors = np.linalg.eigh(information)
+    made = (vectors / (np.maximum(values, 0.0) + ridge)) @ vectors.T
+    made = 0.5 * (made + made.T)
+    return made, (moments + ridge * theta) @ made
 
 
 def number_of(array: Array) -> Numbers:

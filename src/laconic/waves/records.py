@@ -22,6 +22,7 @@ def silent(n_agents: int) -> dict[str, Array]:
         "info.terms": np.zeros(n_agents, dtype=np.int32),
         "info.wave": np.zeros(4, dtype=np.int64),
         "info.trust": np.zeros(()),
+        "info.rebuilt": np.zeros(n_agents, dtype=bool),
     }
 
 

@@ -32,6 +32,7 @@ LOGGED = 64  # messages down that are kept for those who missed them
 FURTHEST = 1e6  # that sums and models may be, in units of what an agent has seen itself
 ASTRAY = 1000.0  # and that a common model may be wrong about the agent's own samples
 _LARGEST_MODEL = 1e15
+_ROUGHLY, _TINY = 1e-3, 1e-200  # how far two lengths may differ that are the same but for rounding
 _COUNTED = ("n", "marked", "counted", "begun", "spoke", "before")
 _MARGIN = 2  # levels more, until a wave counts as overdue
 
@@ -296,7 +297,8 @@ class RovingNode(Node):
 
         With y its largest label: |C| > 10^6, or 10 where |phi| = 1; |theta| > 10^6 y; or, of some output,
         c - 2 b.theta + theta'A theta > m (1000 y)^2. Nor may n C + thick I be so far from positive that its factor, of
-        which pivots are raised, leaves all bounds; neither that of this wave nor that of the next.
+        which pivots are raised, leaves all bounds; neither that of this wave nor that of the next. And the last step d
+        has the length that its energy says: |L'd|^2 = e n, L the factor of this wave.
         """
         own, theta = self.own, common.theta
         reach = FURTHEST * yardstick if yardstick else _LARGEST_MODEL
@@ -307,6 +309,9 @@ class RovingNode(Node):
             lower, _ = common.whitener(samples)
             if not _within(lower, 1e3 * math.sqrt(FURTHEST * samples + self.rule.thick(samples))):
                 raise Unsound("information that cannot be")
+        length = ((common.step @ common.whitener(n)[0]) ** 2).sum(axis=-1)
+        if not np.all(np.abs(length - common.energy * n) <= _ROUGHLY * (length + _TINY)):
+            raise Unsound("a step that cannot be")
         wrong = ((theta @ own.information - 2 * own.moments) * theta).sum(axis=-1) + own.square
         if yardstick and not np.all(wrong <= max(own.count, 1.0) * (ASTRAY * yardstick) ** 2):
             raise Unsound("a model that cannot be")

@@ -14,7 +14,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from laconic import _validate
+from laconic import _extras, _validate
 from laconic.deploy.operations.pem import (
     Authority,
     as_address,
@@ -40,7 +40,6 @@ DAYS, AUTHORITY_DAYS, MOST_DAYS = 730, 3650, 36_500
 #: A certificate with less time left is renewed, and people are warned of it.
 SOON = datetime.timedelta(days=30)
 _PRIVATE_FOLDER = 0o700
-_NEEDED = "certificates need the package cryptography: install laconic[agents]."
 
 
 class Outcome(NamedTuple):
@@ -115,10 +114,7 @@ def get_security(site: Site) -> SecuritySettings:
     """The site's settings of security, and the package that they need."""
     if site.security is None:
         raise ValueError(f"{site.file} has no [security] table: add one, and make the endpoints 'tls/...'.")
-    try:
-        import cryptography  # noqa: F401
-    except ImportError:
-        raise ValueError(_NEEDED) from None
+    _extras.need("cryptography", "a certificate")
     return site.security
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from laconic._validate import Array
+from laconic._worded import printable
 from laconic.data import load_open
 from laconic.data.people import OpenTable, fill_running
 from laconic.defaults import PREFIX, Choice, choose, recognise
@@ -54,12 +55,13 @@ def from_file(
     *,
     target: str | None = None,
     agent_column: str | None = None,
+    header: bool | None = None,
     task: str | None = None,
     n_agents: int | None = None,
     seed: int = 1,
 ) -> OwnData:
     """Read a file as it is, deal its rows to agents in their order, and let ``defaults.choose`` choose."""
-    read = load_open(path, target=target, agent_column=agent_column)
+    read = load_open(path, target=target, agent_column=agent_column, header=header)
     task = task or recognise(read.y)
     names, rows, said = _deal(read, n_agents)
     X = fill_running(np.where(rows[..., None] >= 0, read.X[np.maximum(rows, 0)], np.nan), PREFIX)
@@ -137,7 +139,9 @@ def _model(choice: Choice, notes: tuple[str, ...], seed: int) -> str:
     """Settings of what was chosen, with the reasons as remarks."""
     scaling = choice.features.scaling
     assert scaling is not None  # it is automatic
-    said = "\n".join(textwrap.fill(one, _WIDTH, initial_indent="# ", subsequent_indent="#   ") for one in notes)
+    said = "\n".join(
+        textwrap.fill(printable(one), _WIDTH, initial_indent="# ", subsequent_indent="#   ") for one in notes
+    )
     centre, scale = (", ".join(repr(value) for value in row.tolist()) for row in (scaling.centre, scaling.scale))
     learner = choice.learner
     guard = ""

@@ -173,8 +173,7 @@ def write_key(path: Path, key: EllipticCurvePrivateKey) -> None:
     """Write a private key to a file that its owner alone can read."""
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-    with written_whole(path) as file:
-        Path(file.name).chmod(_PRIVATE_FILE)  # before there is anything to read
+    with written_whole(path, _PRIVATE_FILE) as file:
         file.write(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
 
 

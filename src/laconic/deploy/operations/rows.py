@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping
 from typing import IO, TYPE_CHECKING, Any, final
 
-from laconic.deploy.running.logs import printable
+from laconic._reports import count, measurement
+from laconic._worded import printable
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -114,8 +114,8 @@ class Rows:
                 Text(f"- of {total}", style="dim"),
                 Text("starting", style="dim"),
             ]
-        sends, censored = (_number(told.get(field)) or 0 for field in ("sends", "censored"))
-        heard = _number(told.get("neighbours"))
+        sends, censored = (count(told.get(field)) or 0 for field in ("sends", "censored"))
+        heard = count(told.get("neighbours"))
         few = heard is not None and heard < total
         alert = told.get("last_alert")
         return [
@@ -129,15 +129,11 @@ class Rows:
         ]
 
 
-def _number(value: object) -> float | None:
-    return value if isinstance(value, (int, float)) and math.isfinite(value) else None
-
-
 def _whole(value: object) -> str:
-    known = _number(value)
+    known = count(value)
     return "-" if known is None else f"{known:,.0f}"
 
 
 def _digits(value: object) -> str:
-    known = _number(value)
+    known = measurement(value)
     return "-" if known is None else f"{known:#.4g}"

@@ -13,6 +13,8 @@ from datetime import datetime
 from importlib.util import find_spec
 from typing import IO, TYPE_CHECKING, Any
 
+from laconic._reports import count, measurement
+from laconic._worded import printable
 from laconic.deploy.running import logs
 
 if TYPE_CHECKING:
@@ -110,12 +112,12 @@ class Screen:
         if not self._status:
             return f"{len(self._here)} of {self._n_agents} agents"
         all_ = list(self._status.values())
-        errors = [error for status in all_ if (error := _number(status, "mean_square_error")) is not None]
-        rounds = [_number(status, "round") or 0 for name, status in self._status.items() if name in self._here]
-        sums = [f"{sum(_number(status, name) or 0 for status in all_):,.0f} {name}" for name in _SUMS]
-        alerts = sum(_number(status, "alerts") or 0 for status in all_)
+        errors = [error for told in all_ if (error := measurement(told.get("mean_square_error"))) is not None]
+        rounds = [count(told.get("round")) or 0 for name, told in self._status.items() if name in self._here]
+        sums = [f"{sum(count(told.get(name)) or 0 for told in all_):,.0f} {name}" for name in _SUMS]
+        alerts = sum(count(told.get("alerts")) or 0 for told in all_)
         parts = [
-            f"round {min(rounds or [_number(status, 'round') or 0 for status in all_]):,.0f}",
+            f"round {min(rounds or [count(told.get('round')) or 0 for told in all_]):,.0f}",
             *([f"mean square error {sum(errors) / len(errors):#.4g}"] if errors else []),
             *sums,
             *([f"{alerts:,.0f} alerts"] if alerts else []),
@@ -185,7 +187,7 @@ class Screen:
     def _foreign(self, name: str, text: str) -> str:
         """A line that is no line of a log: a traceback's, or a library's."""
         if self.form == "text":
-            return f"{name} | {logs.printable(text)}"
+            return f"{name} | {printable(text)}"
         record = logging.makeLogRecord({"msg": "output", "levelname": "WARNING", "line": text})
         return logs.Json(name).format(record)
 
@@ -199,10 +201,5 @@ def _short(fields: Mapping[str, Any]) -> str:
     rest = {name: value for name, value in fields.items() if name not in _OWN}
     trace = rest.pop("traceback", None)
     line = logs.sentence(clock, str(fields.get("agent", "")), str(fields.get("level")), fields["event"], rest)
-    below = [f"  {logs.printable(part)}" for part in str(trace).splitlines()] if trace else []
+    below = [f"  {printable(part)}" for part in str(trace).splitlines()] if trace else []
     return "\n".join([line, *below])
-
-
-def _number(status: Mapping[str, Any], name: str) -> float | None:
-    value = status.get(name)
-    return value if isinstance(value, (int, float)) and math.isfinite(value) else None

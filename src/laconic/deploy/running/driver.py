@@ -17,7 +17,9 @@ from laconic.deploy.running.inbox import Inbox
 from laconic.deploy.running.outlet import Outlet
 from laconic.deploy.running.outliers import Sentry
 from laconic.deploy.running.service import Service
+from laconic.deploy.running.trial import Trial
 from laconic.protocol import Info
+from laconic.protocol.actions import Alert
 from laconic.protocol.pacer import Pacer
 from laconic.transport.link import Connected, Disconnected, Noticed, Received
 
@@ -27,6 +29,7 @@ SAMPLES = object()
 ASKED = object()
 
 _LONGEST_SLEEP = 60.0
+_PROVED = 2  # rounds that have begun: the first one is over
 
 
 class Recorder(Protocol):
@@ -53,11 +56,15 @@ class Driver:
         The service manager that is told that all is well.
     classes : Classes, optional
         What labels are, if they are no numbers.
+    trial : Trial, optional
+        Ended when the first round is over.
 
     Attributes
     ----------
     stopped : int or None
         The number of the signal that stopped it.
+    failed : bool
+        Whether it has ended since its source of samples failed.
     """
 
     def __init__(
@@ -69,9 +76,11 @@ class Driver:
         desk: Desk | None = None,
         service: Service | None = None,
         classes: Classes | None = None,
+        trial: Trial | None = None,
     ) -> None:
-        self.pacer, self.outlet = pacer, outlet
+        self.pacer, self.outlet, self._trial, self._rounds = pacer, outlet, trial, 0
         self.stopped: int | None = None
+        self.failed = False
         self._source, self._tally, self._recorder = outlet.source, outlet.tally, recorder
         self._sentry, self._desk, self._classes = sentry, desk, classes
         self._service = service or Service()
@@ -79,7 +88,7 @@ class Driver:
     def run(
         self, news: Inbox, clock: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time
     ) -> int | None:
-        """Drive until it is over; the number of the signal that stopped it, or None if the samples ended.
+        """Drive until it is over; the number of the signal that stopped it, or None if its samples ended or failed.
 
         Raises
         ------
@@ -175,7 +184,12 @@ class Driver:
         sample = source.next()
         if sample is None:
             if source.ended:
-                pacer.samples_ended(now)
+                if source.failure is None:
+                    pacer.samples_ended(now)
+                else:
+                    self.failed = True
+                    self.outlet.do([Alert("source failed", {"why": source.failure})])
+                    pacer.stop(now)
                 return False
             info = pacer.no_sample(now)
         else:
@@ -190,6 +204,9 @@ class Driver:
                 source.counts["dropped"] += 1
                 self._look_around()
         if info is not None:
+            self._rounds += 1
+            if self._rounds == _PROVED and self._trial is not None:
+                self._trial.end()
             tally.round = info.round
             tally.took(pacer.took)
             if self._classes is not None:

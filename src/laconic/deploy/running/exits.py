@@ -11,6 +11,8 @@ from contextlib import contextmanager
 
 #: Exit codes after which an agent is not started again: its data ended, its settings make no sense, it diverged.
 ENDED, NONSENSE, DIVERGED = 0, 2, 3
+#: That of an agent whose source of samples has failed: it is started again.
+FAILED = 4
 
 #: Signals that stop a site.
 STOPS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from laconic import _validate
+from laconic._worded import printable
 
 FORMS = ("auto", "json", "text")
 LEVELS = ("debug", "info", "warning", "error")
@@ -184,11 +185,6 @@ def _shown(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, list) and value and all(isinstance(part, str) and _BARE.fullmatch(part) for part in value):
-        return ",".join(value)
+        return printable(",".join(value))
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return text if _BARE.fullmatch(text) else printable(json.dumps(text, ensure_ascii=False))
-
-
-def printable(text: str) -> str:
-    """``text`` with whatever is not printable written out: a terminal obeys control characters."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return printable(text if _BARE.fullmatch(text) else json.dumps(text, ensure_ascii=False))

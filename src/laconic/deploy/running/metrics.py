@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from laconic import _validate
+from laconic import _extras, _validate
 from laconic.deploy.running.scrapes import ScrapeServer
 
 if TYPE_CHECKING:
@@ -227,10 +227,7 @@ class Server:
         **limits: Any,
     ) -> None:
         _validate.integer("port", port, least=0, most=65535)
-        try:
-            from prometheus_client import make_wsgi_app
-        except ImportError:
-            raise ValueError("metrics need prometheus-client: install laconic[agents].") from None
+        make_wsgi_app = _extras.need("prometheus_client", "a metrics port").make_wsgi_app
         try:
             self._server = ScrapeServer(make_wsgi_app(make_registry(agent, tally, counters)), address, port, **limits)
         except OSError as error:

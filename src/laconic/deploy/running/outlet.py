@@ -81,7 +81,11 @@ class Outlet:
     def _do_other(self, action: Action) -> None:
         match action:
             case Begin(skip):
-                self.source.start(self._wake, skip)
+                try:
+                    self.source.start(self._wake, skip)
+                except OSError as error:
+                    self._alert("source failed", {"why": str(error)})
+                    raise
             case Predicted():
                 self._publish("prediction", self._predicted(action))
             case Alert(event, fields):

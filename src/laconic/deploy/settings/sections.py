@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, final
 
 from laconic import _validate
+from laconic._files import expanded
 
 #: The default of a key that must be there.
 REQUIRED: Any = object()
@@ -140,7 +141,12 @@ class Section:
     def path(self, key: str, default: Any = REQUIRED) -> Any:
         """A path; a relative one starts where the file lies."""
         value = self.text(key, default)
-        return self.file.parent / Path(value).expanduser() if key in self.values else value
+        if key not in self.values:
+            return value
+        try:
+            return self.file.parent / expanded(value)
+        except ValueError as error:
+            raise self.wrong(f"{key} = {error}") from None
 
     def table(self, key: str, name: str | None = None) -> Section:
         """The table below ``key``, empty if there is none."""

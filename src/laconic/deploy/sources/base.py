@@ -20,6 +20,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 from laconic._validate import Array
@@ -63,6 +64,8 @@ class Source(ABC):
     counts : Counter
         "samples" taken in, those "unlabelled" among them, "dropped" since they made no sense, and "lost" because they
         came faster than they were learned from.
+    failure : str or None
+        Why no more samples can be read, if the source has ended for another reason than that there are no more.
     """
 
     def __init__(self, reader: Reader, label: str, buffer: int) -> None:
@@ -73,6 +76,7 @@ class Source(ABC):
         self._room = threading.Condition()
         self._wake: Callable[[], None] = lambda: None
         self._over = self._closed = False
+        self.failure: str | None = None
 
     def start(self, wake: Callable[[], None], skip: int = 0) -> None:
         """Begin to gather samples.
@@ -82,13 +86,13 @@ class Source(ABC):
         wake : callable
             Called from any thread when ``next`` or ``ended`` have news; it must be quick and must not raise.
         skip : int
-            Samples to pass over: an agent that comes back after so many rounds has learned from them. Only a file can
-            heed it; elsewhere what was said before one listened is gone.
+            Samples to pass over: an agent that comes back has taken so many. Only a file can heed it; elsewhere what
+            was said before one listened is gone.
 
         Raises
         ------
         ValueError, OSError
-            If there is nothing to read from. What goes wrong later is logged, and at worst ends the source.
+            If there is nothing to read from. What goes wrong later is logged, and ends the source with a ``failure``.
         """
         self._wake = wake
         self._open(skip)
@@ -149,8 +153,8 @@ class Source(ABC):
         with self._room:
             if patient and len(self._waiting) >= self._capacity:
                 # Half of the buffer at a time: a switch of threads for every single sample would cost more than it.
-                self._room.wait_for(lambda: self._closed or len(self._waiting) <= self._capacity // 2)
-            if self._closed:
+                self._room.wait_for(lambda: self._over or len(self._waiting) <= self._capacity // 2)
+            if self._over:
                 return False
             news = not self._waiting
             if len(self._waiting) >= self._capacity:
@@ -169,8 +173,9 @@ class Source(ABC):
             sample = self._read(data)
             if sample is not None:
                 self._offer(sample, patient=False)
-        except Exception:  # a mistake of ours must not end the library's thread, and with it the agent's ears
-            log.exception("sample not taken in", extra={"agent": self.label})
+        except Exception as error:
+            with suppress(Exception):  # the library's thread is not ours to end
+                self._fail(error)
 
     def _lose(self) -> None:
         self.counts["lost"] += 1
@@ -178,8 +183,16 @@ class Source(ABC):
         if n & (n - 1) == 0:
             self._log(logging.WARNING, "sample lost", count=n, why="they come faster than they are learned from")
 
+    def _fail(self, error: Exception) -> None:
+        """End the source because of an error, which may be the system's or a mistake of ours."""
+        known = isinstance(error, OSError)
+        self.failure = str(error) if known else f"{type(error).__name__}: {error}"
+        about = {"agent": self.label, "why": self.failure}
+        log.error("samples cannot be read", exc_info=None if known else error, extra=about)
+        self._end()
+
     def _end(self) -> None:
-        """Close the source."""
+        """End the source: no sample comes any more."""
         with self._room:
             self._over = True
         self._wake()

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, final
 
+from laconic import _extras
 from laconic.deploy.sources.base import Source
 from laconic.deploy.sources.reading import Reader
 
@@ -65,12 +68,8 @@ class MqttSource(Source):
         self._failed = False
 
     def _open(self, skip: int) -> None:
-        try:
-            from paho.mqtt.client import Client
-            from paho.mqtt.enums import CallbackAPIVersion
-        except ImportError:
-            raise ValueError("MQTT needs paho-mqtt: install laconic[agents].") from None
-        client = Client(CallbackAPIVersion.VERSION2)
+        versions = _extras.need("paho.mqtt.enums", "MQTT").CallbackAPIVersion
+        client = _extras.need("paho.mqtt.client", "MQTT").Client(versions.VERSION2)
         if self.user is not None:
             client.username_pw_set(self.user, self._password())
         if self.tls:
@@ -80,8 +79,16 @@ class MqttSource(Source):
         client.on_message = self._heard
         client.reconnect_delay_set(_FIRST_DELAY, _LAST_DELAY)
         client.connect_async(self.host, self.port, _KEEPALIVE)
+        client.loop_forever = partial(self._loop, client.loop_forever)  # which the thread of the next line calls
         client.loop_start()
         self._client = client
+
+    def _loop(self, loop: Callable[..., object], **options: object) -> None:
+        """Run the client's loop; a broker that is absent does not end it, but a host's name that cannot be does."""
+        try:
+            loop(**options)
+        except Exception as error:
+            self._fail(error)
 
     def _password(self) -> str | None:
         if self.password_env is None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from laconic import _extras
 from laconic._validate import Array
 
 #: Larger numbers are taken for faulty readings. Their squares would leave float32, and with them the model all bounds.
@@ -235,11 +236,11 @@ def _decode_json(data: bytes) -> object:
 
 def _decode_cbor(data: bytes) -> object:
     try:
-        import cbor2
-    except ImportError:
-        raise BadSample(f"this is not JSON: {_shown(data)} (for CBOR, install laconic[agents])") from None
+        loads = _extras.need("cbor2", "CBOR").loads
+    except ModuleNotFoundError as error:
+        raise BadSample(f"this is not JSON: {_shown(data)} ({str(error).removesuffix('.')})") from None
     try:
-        return cbor2.loads(data.removeprefix(_SELF_DESCRIBED))
+        return loads(data.removeprefix(_SELF_DESCRIBED))
     except Exception:  # hostile bytes reach far into a decoder with many types of its own
         raise BadSample(f"this is neither JSON nor CBOR: {_shown(data)}") from None
 

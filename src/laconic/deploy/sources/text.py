@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, final
 
-from laconic.deploy.sources.base import Reading, Source, log
+from laconic.deploy.sources.base import Reading, Source
 from laconic.deploy.sources.reading import BadSample, Reader
 
 _CHUNK = 65_536
@@ -67,11 +67,9 @@ class TextSource(Source):
             for sample in self._samples():
                 if not self._offer(sample, patient=True):
                     break
-        except OSError as error:
-            self._log(logging.ERROR, "samples cannot be read", why=str(error))
-        except Exception:  # a mistake of ours: say so, end the source, and let the agent live on
-            log.exception("samples cannot be read", extra={"agent": self.label})
-        finally:
+        except Exception as error:
+            self._fail(error)
+        else:
             self._end()
 
     @abstractmethod
@@ -185,6 +183,8 @@ class FileSource(TextSource):
             self._file.close()
             raise
         self._skip = skip
+        if skip:
+            self._log(logging.INFO, "passes over samples", path=str(self.path), count=skip)
         return self._samples()
 
     def _check_header(self, file: BinaryIO) -> None:
@@ -214,11 +214,14 @@ class FileSource(TextSource):
                         return
                     due += 1 / self.rate
                 yield sample
-            if self._stop.is_set() or not self.loop:
+            if self._stop.is_set():
+                return
+            if not self.loop:
+                if to_skip:
+                    self._log(logging.WARNING, "fewer samples than were taken", path=str(self.path), count=found)
                 return
             if not found:
-                self._log(logging.ERROR, "no sample to replay", path=str(self.path))
-                return
+                raise OSError(f"{self.path} holds no sample to replay.")
             to_skip %= found
 
     def _pass(self) -> Iterator[Reading]:

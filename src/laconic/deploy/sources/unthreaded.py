@@ -32,7 +32,11 @@ class UnthreadedFile(Source):
         """The next sample of the file; None before it is started, and at its end."""
         if self._samples is None or self._over:
             return None
-        sample = next(self._samples, None)
+        try:
+            sample = next(self._samples, None)
+        except Exception as error:
+            self._fail(error)
+            return None
         if sample is None:
             self._over = True
         else:
