@@ -7,7 +7,7 @@
 #define LINALG_H
 #include "lower.h"
 
-/* A Cholesky factor L and what follows from it, padded; entries outside the triangles are zero from the start. */
+/* A Cholesky factor L and its derivatives, padded; entries outside the triangles are zero from the start. */
 typedef struct {
     i64 n, size;
     const double* lower;                   /* L (n, n) */
@@ -32,7 +32,7 @@ INLINE Tile load_tile(const double* p, i64 stride) {
 INLINE void store_tile(double* p, i64 stride, Tile t) {
     for (int r = 0; r < TILE; r++) store(p + r * stride, t.row[r]);
 }
-/* The tile at row i and column k of n by n entries; what is beyond them is zero, and not written. */
+/* The tile at row i and column k of n by n entries; entries beyond them are zero, and not written. */
 INLINE Tile get_tile(const double* matrix, i64 n, i64 i, i64 k) {
     if (i + TILE <= n && k + TILE <= n) return load_tile(matrix + i * n + k, n);
     double rest[TILE * TILE] = {0};

@@ -1,4 +1,4 @@
-/* Householder reflections H = I - v v' that both ends of a link derive from what they share.
+/* Householder reflections H = I - v v' that both ends of a link derive from shared values.
  *
  * A reflection is a row v of n entries, not padded. A sum over coordinates has four parts, of those i = 0, 1, 2, 3
  * (mod 4), which meet as (p0 + p2) + (p1 + p3). Nothing is fused. */

@@ -11,8 +11,8 @@ INLINE int digits_of(u64 x) { return x ? 64 - __builtin_clzll(x) : 0; }
 /* The length of a vector's head after so many terms. */
 INLINE i64 longer_head(i64 head, i64 n_terms) { return head + at_most(n_terms, (head + 1) / 2); }
 
-/* Bits of codes in an order, without the order itself; more than `most` where it is longer. First as if what is rare
- * took no longer than the shortest of it, since that is found for several codes at a time. */
+/* Bits of codes in an order, without the order itself; more than `most` where it is longer. First as if rare codes
+ * took no longer than the shortest of them, since that is found for several codes at a time. */
 static i64 length_in(const i64* codes, i64 n, int order, i64 most) {
     i64 length = (order + 1) * n;
     for (i64 k = 0; k < n; k++) length += at_most((i64)(zigzag(codes[k]) >> order), STEEP);

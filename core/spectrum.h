@@ -280,7 +280,8 @@ static double improve_pairs(const Pairs* p, i64 first, int last) {
     double left = 0, scales[LANES];
     for (int lane = 0; lane < LANES; lane++) {
         const i64 k = meet[lane / W][lane % W], at = k * LANES + lane;
-        const double total = square[lane / W][lane % W], gap = p->top[at] + p->bottom[at] - (diagonal[k] - values[lane]);
+        const double total = square[lane / W][lane % W];
+        const double gap = p->top[at] + p->bottom[at] - (diagonal[k] - values[lane]);
         scales[lane] = 1 / sqrt(total);
         if (!(total < INFINITY)) left = INFINITY;
         if (fabs(gap) * scales[lane] > left) left = fabs(gap) * scales[lane];
@@ -331,8 +332,8 @@ static int find_pairs(Pairs* p, double tolerance, double* room) {
     return 1;
 }
 
-/* H_n-1 .. H_1 x of some vectors of columns. While one reflection is subtracted, the next is multiplied with what is
- * left: columns pass once. */
+/* H_n-1 .. H_1 x of some vectors of columns. While one reflection is subtracted, the next is multiplied with the
+ * remainder: columns pass once. */
 INLINE void reflect_vectors(const Tridiagonal* t, int vectors, double* columns, i64 width) {
     vec share[2 * GROUPS] = {{0}}, sum[2 * GROUPS];
     i64 before = 0; /* the reflection that is still to be subtracted, `share` of it */

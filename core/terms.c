@@ -1,7 +1,7 @@
-/* Messages of a wave: what a sender finds in its sums, and what both ends of a link make of it.
+/* Messages of a wave: a sender finds terms in its sums, and both ends of a link derive the same sums from them.
  *
  * Only a sender decomposes, so any exact enough method gives the same codes: a half, which comes up, is rounded towards
- * zero. What a receiver makes of codes has one written order, and nothing is fused. */
+ * zero. A receiver derives sums from codes in one written order, and nothing is fused. */
 #include "reflections.h"
 #include "rice.h"
 #include "spectrum.h"
@@ -9,7 +9,7 @@
 
 #define MAX_CODE 0x1p40
 #define MAX_FLOAT 3e38       /* that travels as a float32, or the upper half of one */
-#define NO_HALF 0x1p-30      /* taken off before rounding: far above what two ways to compute a number differ by */
+#define NO_HALF 0x1p-30      /* taken off before rounding, far above the error of a number */
 #define LEAST_EIGENVALUE 0.5 /* that the root solves with */
 #define POSITIVE 1e-6        /* if T is factorised without a look at its pivots, all eigenvalues are above this; */
 #define SOUND_PIVOT 1e-3     /* otherwise pivots are above this */
@@ -39,7 +39,7 @@ INLINE void scale_codes(const i64* codes, i64 n, double size, double* x) {
     for (i64 i = 0; i < n; i++) x[i] = (double)codes[i] * size;
 }
 
-/* ---- What a receiver makes of a message, to the bit ---- */
+/* ---- Receivers, to the bit ---- */
 
 /* Rows for the reflections that triangularise K G, G the first columns of a pivoted Cholesky factor of U. Returns how
  * many there are, at most `most` <= HEAD. Room for (1 + HEAD) n. */
@@ -116,7 +116,7 @@ EXPORT void solve_back(const double* lower, i64 n, i64 step, const i64* codes, d
     }
 }
 
-/* ---- What a sender finds ---- */
+/* ---- Senders ---- */
 
 /* matrix <- M - scale B + shift I, padded; both are read by tiles on and below their diagonals. */
 static void subtract_matrix(const double* M, double scale, const double* B, double shift, double* matrix, i64 n) {
@@ -156,7 +156,7 @@ static Tridiagonal reduce(
     return tridiagonalise(matrix, f->n, room);
 }
 
-/* Eigenvalues, less what they are measured from, and columns over the entries of T, which become eigenvectors. Terms
+/* Eigenvalues, less their origin, and columns over the entries of T, which become eigenvectors. Terms
  * are made of those in `order`; dozens before `first` hold none. */
 typedef struct { i64 count, first, width, *order; double *sizes, *columns; } Found;
 
@@ -255,7 +255,7 @@ INLINE u32 float_bits(double x) {
     memcpy(&bits, &near, 4);
     return bits;
 }
-/* A number as the upper half of a float32, to the nearest, to the even one of two; what is left of it is put back. */
+/* A number as the upper half of a float32, to the nearest, to the even one of two; that value is put back. */
 static u8* put_number(u8* at, double* x) {
     const u32 bits = float_bits(*x), half = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16, whole = half << 16;
     float left;
@@ -264,7 +264,7 @@ static u8* put_number(u8* at, double* x) {
     return put_half(at, half);
 }
 /* A message up as bytes: 16 bits `first`, n, four numbers of each output, terms, and the vectors K r. Rows of `numbers`
- * are those four, of which what travels is left, and the sizes of steps, of all outputs. Returns how many terms. */
+ * are those four, which become the values that travel, and the sizes of steps. Returns how many terms there are. */
 EXPORT i64 encode_sums(const Message* m, Sums* s, u32 first, double* numbers, u8* data) {
     const i64 n = m->factor->n, found = find_terms(m, s), outputs = s->n_outputs;
     double *room = m->room, *row = take(&room, m->factor->size), *x = take(&room, n), *more = room;
@@ -304,8 +304,8 @@ static void take_out(const Found* f, i64 n, i64 count, const double* shares, dou
     }
 }
 /* Terms, and rows solved, by the eigenvalues above 1 + tolerance and those under 1/2, which count as 1/2; -1 if that
- * fails. For what is left of a row without the eigenvectors of the latter T^-1 is right, also where some of these are
- * negative, as long as no pivot comes near 0. */
+ * fails. Once a row has lost its parts along the eigenvectors of the latter, T^-1 is right for it, also where some of
+ * these are negative, as long as no pivot comes near 0. */
 static i64 solve_by_few(const Tridiagonal* t, const Message* m, const Sums* s, double* rows, double* room) {
     const double above = 1 + s->tolerance;
     const i64 n = t->n, low = count_below(t, LEAST_EIGENVALUE), high = n - count_below(t, above);
@@ -320,7 +320,7 @@ static i64 solve_by_few(const Tridiagonal* t, const Message* m, const Sums* s, d
         take_shares(&f, n, low, x, shares);
         take_out(&f, n, low, shares, x);
         solve_tridiagonal(t, pivots, x);
-        take_shares(&f, n, low, x, left); /* what rounding left there, many times as large by now */
+        take_shares(&f, n, low, x, left); /* left by rounding, many times as large by now */
         for (i64 j = 0; j < low; j++) left[j] -= shares[j] / LEAST_EIGENVALUE;
         take_out(&f, n, low, left, x);
     }

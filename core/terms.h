@@ -28,7 +28,7 @@ typedef struct {
     i64 n_bits;                /* of the message, when it is encoded */
 } Sums;
 
-/* What the root's step is made from. */
+/* The arguments of the root's step. */
 typedef struct {
     const double* information; /* C (n, n) */
     i64 n, n_outputs;

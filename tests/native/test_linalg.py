@@ -1,5 +1,7 @@
 """Factors and inverses of the core beside NumPy's."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -64,6 +66,7 @@ def test_inverses(n):
     linalg.square_of_inverse(lower, made, WORKSPACE)
     np.testing.assert_allclose(made, np.linalg.inv(lower @ lower.T), rtol=1e-9, atol=1e-10)
     assert np.array_equal(made, made.T)
+    assert np.array_equal(pickle.loads(pickle.dumps(factor)).room, factor.room)
     again = linalg.factor_of(np.linalg.cholesky(positive(n) + np.eye(n)), factor.room)  # room of a factor that is done
     np.testing.assert_allclose(again.room[0][:n, :n] @ again.array("lower"), np.eye(n), atol=1e-12)
 

@@ -120,7 +120,7 @@ def test_damaged_bytes_are_read_safely():
         damaged[rng.integers(0, len(damaged), 2)] ^= (1 << rng.integers(0, 8, 2)).astype(np.uint8)
         found, end = rice.read_body(damaged, False, False, 8, back)
         outcomes.add(found)
-        if found >= 0:  # what is read can be written, and is read again
+        if found >= 0:  # a body that is read can be written, and is read again
             assert 0 <= end <= 8 * len(damaged) and np.abs(back[: found + 2, 2:]).max() <= 2**42
             again = np.zeros(rice.body_bytes(back), dtype=np.uint8)
             back[found:, 0] = -1

@@ -1,5 +1,6 @@
 """Messages of waves in the core beside NumPy's eigenvectors, solves and products."""
 
+import pickle
 import struct
 
 import numpy as np
@@ -263,9 +264,12 @@ def test_the_roots_step(n, along):
         np.testing.assert_allclose(squares[k], vector @ vector, rtol=1e-12)
 
 
-def test_room_for_messages_grows():
+def test_room_for_messages_is_kept():
     workspace = linalg.Workspace()
-    first = workspace.of(20)
-    assert workspace.of(20) == first and workspace.of(20, 0, 1) == first and first % 64 == 0
-    workspace.of(20, 4000)
-    assert workspace.of(20) == workspace.of(20, 4000)
+    workspace.of(20, 0, 3)
+    first = workspace.of(20, 5, 0)
+    assert first % 64 == 0 and {workspace.of(20, terms, outputs) for terms, outputs in ((0, 3), (5, 1), (0, 0))} == {
+        first
+    }
+    copy = pickle.loads(pickle.dumps(workspace))
+    assert copy.of(20) != first

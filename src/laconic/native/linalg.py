@@ -28,22 +28,22 @@ def _core() -> Any:
 
 
 class Workspace:
-    """Memory for the core, of one thread: what a call needs is known before, and kept for the next."""
+    """Memory for calls of one thread into the core: sized before a call, and kept for the next."""
 
     def __init__(self) -> None:
         self._room = np.empty(0)
-        self._for = (-1, -1, -1)
-        self._address = 0
+        self._n_features = self._n_terms = self._n_outputs = self._address = 0
 
     def __reduce__(self) -> Any:
         return Workspace, ()  # addresses do not travel
 
     def of(self, n_features: int, n_terms: int = 0, n_outputs: int = 1) -> int:
         """Where there is room for a message of so many terms and vectors, or for any matrix on the way."""
-        n, terms, outputs = self._for
-        if n != n_features or terms < n_terms or outputs < n_outputs:
-            self._for = n_features, n_terms, n_outputs
-            self._room = np.empty(_core().room(n_features, n_terms, n_outputs) + 8)
+        if n_features != self._n_features:
+            self._n_features, self._n_terms, self._n_outputs = n_features, -1, 0
+        if n_terms > self._n_terms or n_outputs > self._n_outputs:
+            self._n_terms, self._n_outputs = max(n_terms, self._n_terms), max(n_outputs, self._n_outputs)
+            self._room = np.empty(_core().room(n_features, self._n_terms, self._n_outputs) + 8)
             self._address = -(-address(self._room) // 64) * 64
         return self._address
 
@@ -58,16 +58,19 @@ class Factor(Structure):
     ]
     room: Array
 
+    def __reduce__(self) -> Any:
+        return factor_of, (self.array("lower"),)
+
 
 def factor_of(lower: Array, room: Array | None = None) -> Factor:
-    """What follows from L. ``room`` is that of a factor of the same size that is no longer needed."""
+    """The factor L with its inverse. ``room`` is that of a factor of the same size that is no longer needed."""
     n = len(lower)
     size = -(-n // 4) * 4
-    if room is None:  # what is outside the triangles stays 0
+    if room is None:  # entries outside the triangles stay 0
         room = aligned(3 * size, n, np.float64).reshape(3, size, size)
-    doubles(lower, n, n)
-    made: Factor = Factor.of(n=n, size=size, lower=lower, inverse=room[0], inverse_t=room[1], lower_t=room[2])
-    made.room = room
+    first, step = doubles(room, 3, size, size), 8 * size * size
+    made = Factor(n, size, doubles(lower, n, n), first, first + step, first + 2 * step)
+    made.__dict__.update(_kept={"lower": lower, "inverse": room[0]}, room=room)
     _core().invert(made.address)
     return made
 
@@ -87,7 +90,7 @@ def cholesky(matrix: Array, least: float, lower: Array, workspace: Workspace) ->
 
 
 def above(symmetric: Array, least: float, workspace: Workspace) -> bool:
-    """Whether all eigenvalues are larger than ``least``: whether what is left of the matrix has a factor."""
+    """Whether all eigenvalues are larger than ``least``: whether the matrix less ``least`` I has a factor."""
     size = len(symmetric)
     given = doubles(symmetric, size, size)
     return not _core().factor(given, size, 1.0, -least, _LEAST_POSITIVE, None, workspace.of(size))

@@ -1,4 +1,4 @@
-"""Messages of waves in the core: what a sender finds in its sums, and what both ends of a link make of it.
+"""Messages of waves in the core: terms that a sender finds in its sums, and sums that both ends derive from them.
 
 A row of a message is (sign, step, codes) of a term, a rank-one part of a matrix, or (-1, step, codes) of a vector.
 """
@@ -95,7 +95,7 @@ def message_of(
 ) -> Message:
     """A message over a link whose ends hold U, with so many terms in ``rows``, or at most so many to be found."""
     n, count, n_rows = factor.n, len(reflections), len(rows)
-    assert count <= MOST_REFLECTIONS and n_terms <= n_rows
+    assert count + (min(n_terms, 4) if n >= 8 else 0) <= n and n_terms <= n_rows
     made = Message(
         factor.address,
         doubles(reflections, count, n),
@@ -144,8 +144,8 @@ def find_terms(message: Message, sums: Sums) -> int:
 def encode_sums(message: Message, sums: Sums, first: int, numbers: Array, data: Array) -> tuple[int, int]:
     """``find_terms`` and the vectors K r, then all as bytes: how many terms there are, and how many bits.
 
-    ``numbers`` (5, K) are four of each output, of which what travels is left, and the size of a vector's step. A
-    message begins with the 16 bits ``first``.
+    ``numbers`` (5, K) are four of each output, which become the values that travel, and the size of a vector's step.
+    A message begins with the 16 bits ``first``.
     """
     outputs, rows = sums.n_outputs, message.kept[3]
     assert len(rows) >= message.n_terms + outputs and data.size >= 6 + 8 * outputs + body_bytes(rows)
@@ -174,7 +174,7 @@ def take_step(step: RootStep, lower: Array, rows: Array, moved: Array, squares: 
 def root_step(
     information: Array, n_samples: float, shift: float, change: Array, residual: Array, numbers: Array
 ) -> RootStep:
-    """What ``take_step`` is made from; ``numbers`` (2, K) are the damping of each output and the size of its step."""
+    """The arguments of ``take_step``; ``numbers`` (2, K) are the damping of each output and the size of its step."""
     outputs, n = change.shape
     doubles(numbers, 2, outputs)
     made = RootStep(

@@ -1,4 +1,4 @@
-/* Bytes of strangers to the reader of message bodies: what it accepts must survive being written and read again.
+/* Random bytes for the reader of message bodies: an accepted body must survive being written and read again.
  *
  *   clang -fsanitize=fuzzer,address,undefined -DLIBFUZZER tests/native/fuzz/body.c -lm -o fuzz-body
  *   cc -fsanitize=address,undefined tests/native/fuzz/body.c -lm -o fuzz-body && ./fuzz-body 60 1
@@ -13,8 +13,8 @@
 
 enum { SHAPE_BYTES = 3, MAX_FEATURES = 100, MAX_TERMS = 12, MAX_VECTORS = 3, MAX_BYTES = 4096 };
 
-static void fail(const char* what) {
-    fprintf(stderr, "%s\n", what);
+static void fail(const char* reason) {
+    fprintf(stderr, "%s\n", reason);
     abort();
 }
 static Body body_for(const u8* shape) {
@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const u8* data, size_t n_bytes) {
         if (!b.shifted) again.rows[found * (b.n_features + 2)] = -1;
         if (read_body(&again, written, length) != found) fail("not read again");
         const size_t n_rows = (size_t)(found + b.n_vectors);
-        for (size_t k = 0; k < n_rows; k++) /* the first number of a vector is what was there before, mostly */
+        for (size_t k = 0; k < n_rows; k++) /* a vector's first number travels only as a shift */
             if (memcmp(b.rows + k * (size_t)(b.n_features + 2) + 1, again.rows + k * (size_t)(b.n_features + 2) + 1,
                        (size_t)(b.n_features + 1) * sizeof(i64))) fail("read as something else");
         free(again.rows);
