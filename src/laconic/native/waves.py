@@ -22,7 +22,7 @@ _GROUP_BYTES = 2**17  # of matrices, where four or more fit: models and samples 
 
 
 class _Core:
-    """The functions of ``core/rls.c`` that are called here."""
+    """The functions of ``core/rls.c`` and ``core/own_sums.c``."""
 
     def __init__(self) -> None:
         rounds, none = (POINTER, INTEGER, INTEGER), {"result": None}
@@ -227,7 +227,7 @@ class Rounds(Structure):
             doubles(array, rows, size)
         doubles(spread, n_agents * size, spread.shape[1])
         block = min(_BLOCK_ROUNDS, max(1, size // (2 * n_outputs)))  # models of a block: at most half the matrices
-        fitting = _GROUP_BYTES // (4 * size * size)
+        fitting = _GROUP_BYTES // (4 * size * size * (1 if arms is None else 4))
         history = np.empty(((block + 1) * len(weights), size))
         made: Rounds = cls.of(
             n_agents=n_agents,
