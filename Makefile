@@ -12,9 +12,9 @@ unexport PYTHONDONTWRITEBYTECODE
 export OPENBLAS_NUM_THREADS ?= 1
 PYTEST := $(BIN)/python -m pytest --numprocesses 2
 
-.PHONY: help install demo check test test-all lint format bench docs dist clean
+.PHONY: help install core-debug demo check test test-all lint format bench docs dist clean
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 $(BIN)/uv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "laconic needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
@@ -35,30 +35,31 @@ $(VENV)/.docs: $(VENV)/.run
 	@$(UV) --editable '.[docs]'
 	@touch $@
 
-# What is compiled: a change of it makes the machine code anew, and nothing else does.
-KERNELS := $(wildcard src/laconic/engine/*.py) src/laconic/channel/entropy.py
+# The core is compiled again where a file of it has changed; installing has compiled it once.
+CORE := $(wildcard core/*) hatch_build.py
 
-$(VENV)/.compiled: $(VENV)/.run $(KERNELS)
-	@$(BIN)/laconic compile
-	@touch $@ $(VENV)/.shown
-
-$(VENV)/.shown: $(VENV)/.run $(KERNELS)
-	@$(BIN)/laconic compile --demo
+$(VENV)/.core: $(VENV)/.run $(CORE)
+	@$(BIN)/python hatch_build.py --quiet
 	@touch $@
 
-install: $(VENV)/.compiled ## install laconic into .venv, and compile it
+core-debug: ## build the core with symbols and sanitizers
+	@mkdir -p build
+	@$${CC:-cc} -std=gnu11 -g -O1 -march=native -ffp-contract=off -fwrapv -Wno-psabi -fsanitize=address,undefined -fPIC -shared \
+		-o build/core-debug.so core/double.c core/single.c core/waves.c -lm
+	@echo "LACONIC_CORE=build/core-debug.so uses it"
 
-demo: $(VENV)/.shown ## ten agents, nine ways to learn: a table, and a page in demo/
+install: $(VENV)/.core ## install laconic into .venv, with its core
+
+demo: $(VENV)/.core ## ten agents, nine ways to learn: a table, and a page in demo/
 	@$(BIN)/laconic demo --out demo/index.html
 
-# Before two processes would both compile what they need: each of them meets every kernel, at about the same time.
-check: lint $(VENV)/.compiled ## for every save: lint, and the tests that are fast
+check: lint $(VENV)/.core ## for every save: lint, and the tests that are fast
 	@$(PYTEST) -m "not slow"
 
-test: $(VENV)/.dev $(VENV)/.compiled ## run every test
+test: $(VENV)/.dev $(VENV)/.core ## run every test
 	@$(PYTEST)
 
-test-all: $(VENV)/.dev $(VENV)/.compiled ## run every test in every combination
+test-all: $(VENV)/.dev $(VENV)/.core ## run every test in every combination
 	@LACONIC_TESTS=all $(PYTEST)
 
 lint: $(VENV)/.dev ## style, types, and who may import whom
@@ -71,7 +72,7 @@ format: $(VENV)/.dev ## put the code into its one format
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: $(VENV)/.dev ## time laconic against its yardsticks
+bench: $(VENV)/.dev $(VENV)/.core ## time laconic against its yardsticks
 	@$(BIN)/python benchmarks/speed.py
 	@$(BIN)/python benchmarks/scale.py
 
@@ -79,9 +80,9 @@ docs: $(VENV)/.docs ## build the documentation into site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
 
-dist: $(VENV)/.dev $(VENV)/.compiled ## build sdist and wheels into dist/, and run the fast tests on what they install
+dist: $(VENV)/.dev $(VENV)/.core ## build sdist and wheels into dist/, and run the fast tests on what they install
 	@$(BIN)/python tools/check_dist.py
 
 clean: ## remove what the targets made
-	rm -rf $(VENV) site demo build dist .mypy_cache .ruff_cache .hypothesis src/laconic/engine/machine_code
+	rm -rf $(VENV) site demo build dist .mypy_cache .ruff_cache .hypothesis src/laconic/native/core-*
 	find benchmarks docs examples src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +

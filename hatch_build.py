@@ -106,4 +106,5 @@ class CoreBuild(BuildHookInterface):  # type: ignore[misc]
 
 if __name__ == "__main__":
     for built in build() or sys.exit(MISSING):
-        print(built.relative_to(ROOT))
+        if "--quiet" not in sys.argv:
+            print(built.relative_to(ROOT))

@@ -120,7 +120,7 @@ def measure(folder: Path, arguments: Any) -> int:
     site = write_site(folder, arguments.slot, arguments.frequencies)
     processes = {name: start(folder, name) for name in ("ada", "cyd")}
     ada, news, over, sent = processes["ada"], queue.SimpleQueue[Any](), threading.Event(), [0, 0]
-    bob, link = make_agent(site, "bob"), open_link(site, "bob", lambda item: news.put(item))
+    bob, link = make_agent(site, "bob"), open_link(site, "bob", news.put)
     lock = threading.Lock()
 
     def pour() -> None:

@@ -14,8 +14,10 @@ typedef struct {
     double *inverse, *inverse_t, *lower_t; /* K = L^-1, K' and L' */
 } Factor;
 
+EXPORT i64 factor_matrix(
+    const double* matrix, i64 n, double scale, double shift, double least, double* lower, double* upper);
+
 INLINE i64 padded(i64 n) { return (n + W - 1) / W * W; }
-INLINE i64 at_most(i64 a, i64 b) { return a < b ? a : b; }
 
 /* Memory for `count` doubles or integers out of the room that a caller provides, from a cache line on. */
 INLINE void* take(double** room, i64 count) {

@@ -5,6 +5,10 @@
 #define LOSSES_H
 #include "run.h"
 
+/* Losses by the names that their classes declare as their kernel. */
+enum { SQUARED, LOGISTIC, HINGE, SQUARED_HINGE };
+#define LOSS_NAMES "squared logistic hinge squared-hinge"
+
 #if REAL_BITS == 64
 #define REAL_EXP exp
 #define REAL_LOG1P log1p

@@ -5,12 +5,9 @@
 #ifndef REFLECTIONS_H
 #define REFLECTIONS_H
 #include "linalg.h"
+#include "rice.h"
 
-enum { HEAD = 8 }; /* columns that are reflected together, at most */
 #define SMALLEST_PIVOT 0x1p-20 /* of the largest entry on the diagonal */
-
-/* How many numbers of a term are its head, and how many reflections follow from a matrix. */
-INLINE i64 head_of(i64 n) { return at_most(HEAD, n / HEAD); }
 
 INLINE double product_of(const double* a, const double* b, i64 n) {
     const i64 whole = n / W * W;

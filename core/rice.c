@@ -2,7 +2,6 @@
  * of order p: u >> p zeros, a one, and the lowest p bits of u. From u >> p = STEEP on, STEEP zeros are followed by
  * (u >> p) - STEEP + 1: as many zeros as it has binary digits but one, and these digits. Bits start at the highest of
  * each byte. */
-#include "reflections.h"
 #include "rice.h"
 
 enum { ORDERS = 16, STEEP = 6, MAX_DIGITS = 42 /* of u, that a reader accepts */ };

@@ -12,6 +12,10 @@ typedef struct {
     i64 end;     /* where the bits end that were read */
 } Body;
 
+/* How many numbers of a term are its head, and how many reflections follow from a matrix. */
+enum { HEAD = 8 };
+INLINE i64 head_of(i64 n) { return at_most(HEAD, n / HEAD); }
+
 EXPORT i64 write_body(const Body* b, u8* data, i64 at);
 
 #endif

@@ -25,27 +25,15 @@ static void learn_sample(const Rls* a, const double* phi, const double* square) 
     scale_row(sqrt(scale), a->gain, a->pending, a->size);
 }
 /* Subtract from P what is pending. */
-EXPORT void finish_matrix(const Rls* a) {
+static void finish_matrix(const Rls* a) {
     pass(matrix_of(a), (Pass){.u = a->pending}, LOWER);
     clear_row(a->pending, a->size);
 }
 /* Learn samples again, from a model that a wave brought. */
-EXPORT void replay_samples(const Rls* a, const Samples* s) {
+static void replay_samples(const Rls* a, const Samples* s) {
     for (i64 row = s->first; row < s->stop; row += s->step)
         learn_sample(a, s->phi + row * a->size, s->squares + row * (2 + a->n_outputs));
     finish_matrix(a);
-}
-/* P and models of a wave, of n features without padding; theta is what the models are now. Then samples since. */
-EXPORT void adopt_model(const Rls* a, const double* spread, const double* models, i64 n, double* theta,
-                        const Samples* since) {
-    clear_row(a->pending, a->size);
-    for (i64 i = 0; i < n; i++)
-        memcpy(a->spread + i * a->stride, spread + i * n, MIN(n, i / TILE * TILE + TILE) * sizeof(double));
-    for (i64 k = 0; k < a->n_outputs; k++) {
-        memcpy(a->models + k * a->size, models + k * n, n * sizeof(double));
-        memcpy(theta + k * a->size, models + k * n, n * sizeof(double));
-    }
-    replay_samples(a, since);
 }
 /* Predictions of one agent's models, with the bits of its rounds. */
 EXPORT void predict_sample(const double* models, i64 n_outputs, i64 size, const double* phi, double* predictions) {
@@ -159,6 +147,32 @@ static void settle_arms(const Rounds* r, i64 i) {
     r->arms->raised[i] = 1.0;
 }
 
+/* Agent i takes over P and models of a wave, of n features without padding, and theta is these models. Then it learns
+ * samples since. */
+EXPORT void adopt_wave(const Rounds* r, i64 i, const double* spread, const double* models, i64 n,
+                       const Samples* since) {
+    const Rls a = wave_of(r, i, r->gain);
+    double* theta = r->theta + i * a.n_outputs * a.size;
+    clear_row(a.pending, a.size);
+    for (i64 j = 0; j < n; j++)
+        memcpy(a.spread + j * a.stride, spread + j * n, MIN(n, j / TILE * TILE + TILE) * sizeof(double));
+    for (i64 k = 0; k < a.n_outputs; k++) {
+        memcpy(a.models + k * a.size, models + k * n, n * sizeof(double));
+        memcpy(theta + k * a.size, models + k * n, n * sizeof(double));
+    }
+    replay_samples(&a, since);
+}
+/* Its shrunk or personal arm, k = 0 or 1, learns samples since. */
+EXPORT void replay_arm(const Rounds* r, i64 i, i64 k, const Samples* since) {
+    const Rls arm = arm_of(r, i, k, r->gain);
+    replay_samples(&arm, since);
+}
+/* Nothing of agent i's P is pending any more. */
+EXPORT void finish_agent(const Rounds* r, i64 i) {
+    const Rls wave = wave_of(r, i, r->gain);
+    finish_matrix(&wave);
+}
+
 /* Models of agent i before round t of the block. */
 INLINE double* kept(double* history, const Rounds* r, i64 t, i64 i) {
     return history + ((t - r->opened) * r->n_agents + i) * r->n_outputs * r->size;
@@ -193,7 +207,7 @@ static i64 learn_group(const Rounds* r, i64 begin, i64 end, double* gain) {
                 predictions[k] = dot(models + k * n, phi, n);
                 if (!(fabs(predictions[k]) <= limit)) return row;
             }
-            prefetch_matrices(r, t, i + r->group);
+            prefetch_matrices(r, t, i + end - begin);
             square_loss(r->loss, predictions, r->targets + row * K, K, square);
             if (r->arms) {
                 const Arms* a = r->arms;
@@ -275,9 +289,10 @@ EXPORT void enter_block(const Rounds* r, i64 t) {
     }
 }
 EXPORT i64 learn_block(const Rounds* r, i64 begin, i64 end, double* gain) {
+    const i64 group = r->arms ? MAX(r->group / 4, 1) : r->group; /* arms have three matrices more */
     i64 bad = r->until * r->n_agents;
-    for (; begin < end; begin += r->group) {
-        const i64 row = learn_group(r, begin, MIN(begin + r->group, end), gain);
+    for (; begin < end; begin += group) {
+        const i64 row = learn_group(r, begin, MIN(begin + group, end), gain);
         bad = MIN(bad, row);
     }
     return bad;

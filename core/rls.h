@@ -57,8 +57,7 @@ typedef struct {
     i64* learned;      /* rounds that each agent has learned: others may be ahead of one that diverges */
     double forgetting, largest; /* largest: label so far */
     const double *phi, *labels, *targets; /* targets: labels as they are learned from */
-    double *weights, *spread, *pending;
-    const double* theta;
+    double *weights, *spread, *pending, *theta;
     double *predictions, *squares;
     double* found;   /* of every round: distance of models from their mean, their energy, their distance from theta */
     double* scores;  /* 0, or of every round and model: mean square, then mean loss, over the samples of all */

@@ -16,7 +16,6 @@
  *
  * Sums over agents have the same bits in any order, everything else is one row's own: results do not depend on how rows
  * are numbered or shared out. */
-#include "experts.h"
 #include "learners.h"
 
 enum { CHECK = 1, LEARN = 2, APPLY = 4, COMBINE = 8, MEAN = 16, MEASURE = 32, TOPS = 64, UNITS = 128, FINISH = 256, ALL = 511 };
@@ -38,57 +37,6 @@ INLINE void prefetch_rows(const Run* run, i64 i, int hears) {
 }
 
 /* ---- Learn and send ---- */
-
-static real learn_mixture(const Run* run, i64 i, double limit, const real* phi, real label, Scratch* s) {
-    const i64 n = run->size;
-    real* theta = run->weights + i * n;
-    const real margin = dot(theta, phi, n);
-    if (!(fabs((double)margin) <= limit) || isnan(label)) return margin;
-    const ExpertRoom room = expert_room(s->expert, n);
-    for (i64 k = 0; k < n; k++) room.phi[k] = (double)phi[k];
-    learn_experts(run->experts, run->loss, i, n, run->n_features, (double)label, &room);
-    mix_experts(run->experts, i, n, &room);
-    for (i64 k = 0; k < n; k++) theta[k] = (real)room.gain[k];
-    return margin;
-}
-static void combine_mixture(const Run* run, i64 i, Scratch* s) {
-    const i64 n = run->size;
-    const ExpertRoom room = expert_room(s->expert, n);
-    mix_senders(run, i, s->pull);
-    for (i64 k = 0; k < n; k++) room.gain[k] = (double)((real)run->mixing * s->pull[k]);
-    move_experts(run->experts, i, n, &room);
-    mix_experts(run->experts, i, n, &room);
-    for (i64 k = 0; k < n; k++) run->weights[i * n + k] = (real)room.gain[k];
-}
-
-/* What a round asks of the learner of row i, and what it finds. */
-typedef struct { double limit; real rate, degree; int answers, asks; double scale; } Task;
-
-/* Predict, then learn; returns the prediction. Where that is beyond the limit the run diverges, and nothing is learned.
- * Unless features are of unit length, a gradient is divided by their square, if that is above 1. */
-INLINE real learn(const Run* run, i64 i, const Task* task, const real* phi, real label, Scratch* s, Innovation* innovation) {
-    const i64 n = run->size;
-    if (run->algorithm == EXPERTS) return learn_mixture(run, i, task->limit, phi, label, s);
-    const real margin = dot(run->weights + i * n, phi, n);
-    if (!(fabs((double)margin) <= task->limit)) return margin;
-    const real square = run->unit ? (real)1 : dot(phi, phi, n), ease = (real)1 / MAX((real)1, square);
-    if (run->algorithm == DOKL) {
-        learn_dokl(run, i, s->pull, phi, square, label, task->rate, task->degree, s->spare);
-        return margin;
-    }
-    const int mixes = run->algorithm == COMBINE_THEN_ADAPT;
-    const real at = mixes ? margin + (real)run->mixing * dot(s->pull, phi, n) : margin;
-    const real slope = ease * (real)slope_of(run->loss, at, label);
-    if (run->algorithm == ODKLA) {
-        const real gain = (real)1 / (task->rate + (real)2 * (real)run->rho * task->degree);
-        const int answers = task->answers && run->clip == 0.0;
-        /* Constants where this is compiled: what is asked for no row is then asked for no vector. */
-        if (answers && task->asks) *innovation = learn_odkla(run, i, 1, 1, s->pull, phi, slope, gain, task->scale, s->units, s->tops);
-        else if (answers) *innovation = learn_odkla(run, i, 1, 0, s->pull, phi, slope, gain, task->scale, s->units, s->tops);
-        else *innovation = learn_odkla(run, i, 0, 1, s->pull, phi, slope, gain, task->scale, s->units, s->tops);
-    } else learn_descent(run, i, mixes, s->pull, phi, slope, task->rate);
-    return margin;
-}
 
 /* What an agent sends: SILENT, SENT or SAME, its bits, and how many entries saturate. */
 typedef struct { int sent; i64 bits, outside; } Message;

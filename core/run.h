@@ -7,13 +7,12 @@
 #include "features.h"
 #include "vec.h"
 
-enum { SQUARED, LOGISTIC, HINGE, SQUARED_HINGE };
-enum { ODKLA, DOKL, COMBINE_THEN_ADAPT, ADAPT_THEN_COMBINE, LOCAL, EXPERTS };
 enum { DENSE, RISE, TREAD, ENTROPY };
 enum { BY_ROUND, BY_MESSAGE, BY_BIT };
 /* What an agent sent in a round: nothing, a message, or that nothing has changed. */
 enum { SILENT, SENT, SAME };
-enum { FINISHED, BAD_INPUT, DIVERGED, AGAIN };
+/* How a round or a chunk of rounds ends; SPOILED: it is over, and some model is not finite. */
+enum { FINISHED, BAD_INPUT, DIVERGED, AGAIN, SPOILED };
 enum { N_REMEMBERED = 3 }; /* numbers of a budget's memory: threshold, credit, price */
 
 /* A prediction this many times larger than any label seen so far can only come from a run that diverges. */

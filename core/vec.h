@@ -78,6 +78,7 @@ INLINE real sum_of(vec v) { real s = v[0]; for (int j = 1; j < W; j++) s += v[j]
 INLINE real largest_of(vec v) { real m = v[0]; for (int j = 1; j < W; j++) m = m > v[j] ? m : v[j]; return m; }
 INLINE int all_less(vec v, vec limit) { ivec m = v < limit; whole all = m[0]; for (int j = 1; j < W; j++) all &= m[j]; return all != 0; }
 
+INLINE i64 at_most(i64 a, i64 b) { return a < b ? a : b; }
 INLINE bits_t bits_of(real x) { bits_t b; memcpy(&b, &x, sizeof b); return b; }
 INLINE void prefetch(const real* p, i64 n) { for (i64 k = 0; k < n; k += 64 / (i64)sizeof(real)) __builtin_prefetch(p + k, 0, 2); }
 

@@ -20,7 +20,7 @@ run=${1:?which run: sbatch examples/slurm.sh big.toml}
 source "${LACONIC_VENV:-$HOME/laconic}/bin/activate"
 
 # One thread a process; machine code on the shared file system, compiled once for each kind of processor.
-export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_CACHE_DIR="${NUMBA_CACHE_DIR:-$HOME/.cache/laconic-numba}"
+export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 kept=$(python - "$run" <<'PYTHON'
 import pathlib, sys, tomllib

@@ -17,7 +17,6 @@ from hypothesis import settings
 from raw_data import FOLDER
 
 import laconic as lc
-from laconic.cli.specimens import compile_group
 
 # The same examples on every machine and in every run, however slow it is.
 settings.register_profile("fixed", derandomize=True, deadline=None, database=None, max_examples=examples(100))
@@ -119,22 +118,8 @@ def serious(tab):
     return [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in bad]
 
 
-@pytest.fixture(scope="session")
-def compiled():
-    """Kernels are compiled and kept before the first test: see ``pytest_collection_finish``."""
-
-
 def pytest_collection_finish(session):
-    """Compile before the clock of a test runs, if there are tests that cannot wait.
-
-    An agent that compiles is given up by its neighbours, and the command line says that it compiles.
-    """
-    workers = session.config.getoption("numprocesses", None) and not hasattr(session.config, "workerinput")
-    if workers or session.config.option.collectonly:
-        return
-    if any("compiled" in getattr(item, "fixturenames", ()) for item in session.items):
-        compile_group("rounds", "float64")
-    gc.freeze()  # modules and tests stay: whoever looks for garbage need not walk through half a million objects
+    gc.freeze()  # modules and tests stay: the collector need not walk through half a million objects
 
 
 NETWORKS = {

@@ -2,19 +2,12 @@
 
 import numpy as np
 import pytest
-from numba import njit
+from probes import loss_of
 from scipy.optimize import brentq, minimize_scalar
 
 from laconic import losses
-from laconic.engine import steps
 
 NAMES = ("squared", "logistic", "hinge")
-CODES = {"squared": steps.SQUARED, "logistic": steps.LOGISTIC, "hinge": steps.HINGE}
-
-
-@njit
-def compiled(loss, a, c, m, y):
-    return steps.value_of(loss, m, y), steps.slope_of(loss, m, y), steps.proximal_slope(loss, a, c, y)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -43,7 +36,7 @@ def test_prox_solves_the_exact_step(name):
             options={"xatol": 1e-10},
         ).x
         assert abs((a - s) / c - best) < 1e-5
-        value, slope, prox = compiled(CODES[name], a, c, best, y)
+        value, slope, prox = loss_of(name, best, y, a, c)
         assert prox == pytest.approx(s, rel=1e-13, abs=1e-15)
         assert value == pytest.approx(float(loss.value(best, y)), rel=1e-13)
         assert slope == pytest.approx(float(loss.slope(np.array([best]), np.array([y]))[0]), rel=1e-13)
@@ -78,7 +71,7 @@ def test_a_missing_label_pulls_nowhere(name):
     assert loss.slope(np.array([3.0]), missing) == 0
     assert loss.prox(np.array([3.0]), np.array([2.0]), missing) == 0
     assert np.isnan(loss.value(np.array([3.0]), missing))
-    assert compiled(CODES[name], 3.0, 2.0, 1.0, np.nan)[1:] == (0, 0)
+    assert loss_of(name, 1.0, np.nan, 3.0, 2.0)[1:] == (0, 0)
 
 
 def test_hinge_is_flat_at_and_beyond_the_margin():
@@ -91,7 +84,7 @@ def test_logistic_does_not_overflow():
     margin = np.array([-1e6, 1e6])
     assert loss.value(margin, np.array([1.0, 1.0])).tolist() == [1e6, 0.0]
     assert loss.slope(margin, np.array([1.0, 1.0])).tolist() == [-1.0, 0.0]
-    assert compiled(steps.LOGISTIC, 0.0, 1.0, -1e6, 1.0)[:2] == (1e6, -1.0)
+    assert loss_of("logistic", -1e6, 1.0, 0.0, 1.0)[:2] == (1e6, -1.0)
 
 
 def test_an_unknown_loss_is_named():

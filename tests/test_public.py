@@ -100,7 +100,7 @@ LIGHT = """
 import sys
 import laconic as lc
 lc.ODKLA(), lc.QCODKLA(), lc.Network.ring(5), lc.RandomFeatures.gaussian(2, 3)
-heavy = {"scipy", "numba", "sklearn", "polars", "matplotlib", "networkx", "joblib", "zenoh", "tqdm", "pooch", "pandas"}
+heavy = {"scipy", "sklearn", "polars", "matplotlib", "networkx", "joblib", "zenoh", "tqdm", "pooch", "pandas"}
 print(sorted(heavy & set(sys.modules)))
 """
 

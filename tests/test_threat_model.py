@@ -46,6 +46,14 @@ def limits():
         "a model that is told, or the dual of an edge, in yardsticks of who is told": ten(ledger.REACH),
         "a model beyond which a step that neighbours have dragged is shortened, in yardsticks": f"{ledger.STRAIN:.0f}",
         "a neighbour's model beyond which it is quarantined for that, in yardsticks": f"{ledger.AWAY:.0f}",
+        "the same of an agent without labels": f"{ledger.STRAIN:.0f}",
+        "labels after which an agent judges by them alone": str(ledger.FEW),
+        "times that the model of an agent without labels may be larger than those by which its yardstick grows": (
+            f"{ledger.SIMILAR:.0f}"
+        ),
+        "waves: an entry of the common model of an agent without labels, in norms of the one before": (
+            f"{roving.ASTRAY:.0f}"
+        ),
         "rounds by which fewer than most neighbours can move a lockstep agent, one more for each round it lives": two(
             handshake.FURTHEST
         ),

@@ -19,11 +19,9 @@ _PACKAGES: dict[str, tuple[str, str | None]] = {
     "h5py": ("h5py", "data"),
     "jinja2": ("jinja2", None),
     "joblib": ("joblib", None),
-    "llvmlite": ("numba", None),
     "matplotlib": ("matplotlib", None),
     "mpi4py": ("mpi4py", "mpi"),
     "networkx": ("networkx", None),
-    "numba": ("numba", None),
     "onnx": ("onnx", "onnx"),
     "paho": ("paho-mqtt", "agents"),
     "polars": ("polars", None),
@@ -67,8 +65,8 @@ def explain(error: ModuleNotFoundError, what: str) -> ModuleNotFoundError:
     --------
     >>> print(explain(ModuleNotFoundError(name="paho.mqtt"), "MQTT"))
     MQTT needs paho-mqtt: pip install paho-mqtt, or, in a clone, pip install '.[agents]'.
-    >>> print(explain(ModuleNotFoundError(name="numba"), "the compiled engine"))
-    the compiled engine needs numba: pip install numba, or, in a clone, pip install '.'.
+    >>> print(explain(ModuleNotFoundError(name="scipy"), "a test"))
+    a test needs scipy: pip install scipy, or, in a clone, pip install '.'.
     """
     package = _PACKAGES.get((error.name or "").split(".")[0])
     if package is None or isinstance(error, MissingPackage):

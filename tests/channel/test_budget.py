@@ -8,10 +8,10 @@ from breadth import examples
 from conftest import NETWORKS, make_stream
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import njit
+from probes import call, run_of
 
 import laconic as lc
-from laconic.engine import budgeting
+from laconic.native.run import BY_BIT, BY_MESSAGE
 
 norms = st.one_of(st.just(0.0), st.floats(0, 1e300), st.floats(0.5, 2.0))
 streams = st.lists(st.tuples(norms, st.integers(1, 4000)), min_size=1, max_size=120)
@@ -26,15 +26,14 @@ def run(budget, stream):
     return np.array(sent), memory[0]
 
 
-@njit
-def run_compiled(kind, income, burst, gain, stream, memory):
-    sent = np.zeros(len(stream), dtype=np.bool_)
-    purse = kind, income, burst, gain
-    for t in range(len(stream)):
-        norm, bits = stream[t]
-        if budgeting.admits(norm, 0.0, purse, memory, 0):
-            sent[t] = budgeting.pays(norm, bits, purse, memory, 0)
-    return sent
+def run_compiled(budget, stream):
+    """The same in the core."""
+    memory, sent = budget.begin(1)[0], np.zeros(len(stream), dtype=np.uint8)
+    kind = BY_BIT if budget.in_bits else BY_MESSAGE
+    decides = run_of(4, budget=kind, income=budget.income, burst=budget.most, gain=budget.gain)
+    norms, bits = (np.array(column) for column in zip(*stream, strict=True))
+    call("budget", decides, len(stream), norms.astype(np.float64), bits.astype(np.int64), memory, sent, result=None)
+    return sent.astype(bool), memory
 
 
 def most_in_any_window(spent, per_round):
@@ -64,9 +63,7 @@ def test_no_window_of_n_rounds_has_more_bits_than_paid_for(stream, per_round, bu
 def test_the_compiled_budget_decides_alike(stream, in_bits, rate, burst):
     budget = lc.Budget(bits_per_round=1000 * rate, burst=1000 * burst) if in_bits else lc.Budget(rate, burst)
     sent, memory = run(budget, stream)
-    kind = budgeting.BY_BIT if in_bits else budgeting.BY_MESSAGE
-    remembered = budget.begin(1)[0]
-    compiled = run_compiled(kind, budget.income, budget.most, budget.gain, np.array(stream, dtype=float), remembered)
+    compiled, remembered = run_compiled(budget, stream)
     assert compiled.tolist() == sent.tolist()
     np.testing.assert_allclose(remembered, memory, rtol=1e-12)
 

@@ -5,12 +5,10 @@ import pytest
 from breadth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import njit
+from probes import quantized, scale_of
 
 import laconic as lc
 from laconic.channel.quantizer import upward_float32
-from laconic.engine import coding
-from laconic.engine.compiled import padded
 
 finite = st.floats(allow_nan=False, allow_infinity=False, width=64)
 vectors = st.lists(finite, min_size=1, max_size=40).map(np.array)
@@ -26,32 +24,8 @@ def ranges(draw):
     return low, high
 
 
-@njit
-def compiled_broadcast(h, n, size, rounding, cells, low, high, broadcast, codes):
-    coding.put_codes(h, n, size, rounding, cells, low, high, broadcast, 0, codes, 0)
-    coding.take_codes(codes, 0, n, size, rounding, cells, low, high, broadcast, 0)
-
-
-@njit
-def compiled_upward(peak):
-    return coding.upward_float32(peak)
-
-
 def compiled_quantize(quantizer, h):
-    row = padded(h[None, :], np.float64)
-    broadcast = np.zeros_like(row)
-    if quantizer.adaptive:
-        high = float(compiled_upward(np.abs(h).max()))
-        low = -high
-        if np.abs(h).max() == 0:
-            return np.zeros_like(h)
-    else:
-        low, high = quantizer.range
-    code = {"rise": coding.RISE, "tread": coding.TREAD}[quantizer.rounding]
-    codes = np.zeros((1, 2 * row.shape[1]), dtype=np.uint8)
-    compiled_broadcast(row, len(h), row.shape[1], code, quantizer.cells, low, high, broadcast, codes)
-    assert np.array_equal(row, broadcast)  # the speaker knows what those who hear it will believe
-    return broadcast[0, : len(h)]
+    return quantized(quantizer, h)[0] if np.abs(h).max() > 0 or not quantizer.adaptive else np.zeros_like(h)
 
 
 def cell_width(quantizer, low, high):
@@ -97,7 +71,7 @@ def test_fixed_range_error_is_at_most_half_a_cell_inside_and_saturates_outside(h
 @given(finite.map(abs))
 def test_the_scale_is_the_least_float32_that_is_not_below(peak):
     scale = upward_float32(np.array(peak))
-    assert scale == compiled_upward(peak)
+    assert scale == scale_of(peak)
     if peak <= float(np.finfo(np.float32).max):
         assert float(scale) >= peak
         assert peak == 0 or float(np.nextafter(scale, np.float32(0))) < peak

@@ -8,28 +8,16 @@ from breadth import examples
 from conftest import NETWORKS, make_stream
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import njit
+from probes import decoded, encoded
 
 import laconic as lc
 from laconic.channel import Undecodable, decode_row, longest_message
 from laconic.channel.entropy import LARGEST, PMORE, PNZ, STEPS, nearest_step
 from laconic.channel.ranges import RangeDecoder, RangeEncoder
-from laconic.engine import entropy_coding
 
 floats = st.one_of(st.floats(-4, 4), st.floats(-1e300, 1e300), st.sampled_from([0.0, 1.0, -1.0, 0.5, 1e-300]))
 vectors = st.lists(floats, min_size=1, max_size=60).map(np.array)
 coders = st.builds(lc.EntropyQuantizer, st.floats(0.05, 16), st.floats(0, 0.5))
-
-
-@njit
-def encode_compiled(row, coarseness, dead_zone, chosen, written):
-    j, outside = entropy_coding.choose_codes(row, len(chosen), coarseness, dead_zone, chosen)
-    return entropy_coding.write_codes(j, chosen, len(chosen), written), outside
-
-
-@njit
-def decode_compiled(data, chosen):
-    return entropy_coding.read_codes(data, len(chosen), chosen)
 
 
 def test_the_tables_are_those_of_the_rule():
@@ -77,25 +65,22 @@ def test_there_and_back_and_the_same_bytes_compiled(h, quantizer):
     j, codes = quantizer.quantize(h)
     assert len(data) <= longest_message(len(h))
     np.testing.assert_array_equal(quantizer.decode(data, len(h)), codes * STEPS[j])
-    chosen, written = np.zeros(len(h), dtype=np.int64), np.zeros(longest_message(len(h)), dtype=np.uint8)
-    length, outside = encode_compiled(h[None], quantizer.coarseness, quantizer.dead_zone, chosen, written)
-    assert written[:length].tobytes() == data and chosen.tolist() == codes.tolist()
+    written, chosen, outside = encoded(quantizer, h)
+    assert written == data and chosen.tolist() == codes.tolist()
     assert outside == quantizer.outside(h[None])[0] <= (np.abs(codes) == LARGEST).sum()
-    chosen[:] = 7
-    assert decode_compiled(np.frombuffer(data, dtype=np.uint8), chosen) and chosen.tolist() == codes.tolist()
+    assert decoded(data, len(h)).tolist() == codes.tolist()
 
 
 @settings(max_examples=examples(500))
 @given(st.binary(max_size=40), st.integers(1, 30))
 def test_any_bytes_give_numbers_or_a_refusal_and_both_engines_agree(data, n):
-    chosen = np.zeros(n, dtype=np.int64)
-    good = decode_compiled(np.frombuffer(data, dtype=np.uint8), chosen)
+    chosen = decoded(data, n)
     try:
         values = lc.EntropyQuantizer().decode(data, n)
     except ValueError:
-        assert not good
+        assert chosen is None
     else:
-        assert good and np.array_equal(values, chosen * STEPS[data[0]])
+        assert np.array_equal(values, chosen * STEPS[data[0]])
 
 
 @pytest.mark.parametrize("second", [0x00, 0x07, 0x78, 0x7F, 0x3C])
@@ -140,7 +125,7 @@ def test_nothing_is_carried_and_the_end_is_the_shortest():
 def test_what_is_no_message_is_refused(data):
     with pytest.raises(Undecodable):
         decode_row(lc.EntropyQuantizer(1.0), data, 1, np.dtype("float64"))
-    assert not decode_compiled(np.frombuffer(data, dtype=np.uint8), np.zeros(1, dtype=np.int64))
+    assert decoded(data, 1) is None
 
 
 def test_what_is_too_large_saturates_and_is_counted(features):

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(autouse=True)
-def terminal(monkeypatch, tmp_path, compiled):
+def terminal(monkeypatch, tmp_path):
     set_terminal(monkeypatch, tmp_path)
 
 

@@ -10,7 +10,7 @@ from cli_kit import fail, run, set_terminal, write_files
 
 
 @pytest.fixture(autouse=True)
-def terminal(monkeypatch, tmp_path, compiled):
+def terminal(monkeypatch, tmp_path):
     set_terminal(monkeypatch, tmp_path)
 
 

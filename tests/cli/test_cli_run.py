@@ -15,7 +15,7 @@ from laconic.cli.networks import make_network
 
 
 @pytest.fixture(autouse=True)
-def terminal(monkeypatch, tmp_path, compiled):
+def terminal(monkeypatch, tmp_path):
     set_terminal(monkeypatch, tmp_path)
 
 

@@ -11,7 +11,7 @@ import laconic as lc
 
 
 @pytest.fixture(autouse=True)
-def terminal(monkeypatch, tmp_path, compiled):
+def terminal(monkeypatch, tmp_path):
     set_terminal(monkeypatch, tmp_path)
 
 
@@ -50,7 +50,7 @@ def test_info_tests_the_engine(capsys):
 def test_the_module_runs_and_help_is_light():
     done = subprocess.run([sys.executable, "-m", "laconic", "--help"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("usage: laconic") and done.stderr == ""
-    heavy = ("numba", "polars", "networkx", "matplotlib", "sklearn", "scipy", "joblib", "tqdm", "laconic.data")
+    heavy = ("polars", "networkx", "matplotlib", "sklearn", "scipy", "joblib", "tqdm", "laconic.data")
     code = f"import sys, laconic.cli; laconic.cli.make_parser(); print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

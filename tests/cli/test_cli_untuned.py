@@ -17,7 +17,7 @@ from laconic.defaults.untuned import learn_untuned
 
 
 @pytest.fixture(autouse=True)
-def people(monkeypatch, tmp_path, compiled):
+def people(monkeypatch, tmp_path):
     set_terminal(monkeypatch, tmp_path)
     draw = random.Random(1)
     lines = ["id,day,colour,size,hospital,stay"]

@@ -16,7 +16,7 @@ import laconic as lc
 from laconic.deploy.operations.fetching import fetch_model
 from laconic.deploy.settings.site import Site
 
-pytestmark = [pytest.mark.slow, pytest.mark.sockets, pytest.mark.usefixtures("compiled")]
+pytestmark = [pytest.mark.slow, pytest.mark.sockets]
 WAIT = 120  # seconds that only a mistake reaches
 
 

@@ -18,7 +18,7 @@ from laconic.deploy.settings.site import Site
 from laconic.transport.zenoh import Security, load_zenoh
 from laconic.transport.zenoh_asking import Refused, ask
 
-pytestmark = [pytest.mark.sockets, pytest.mark.usefixtures("compiled")]
+pytestmark = [pytest.mark.sockets]
 
 LOOP = 'kind = "file"\nloop = true'
 

@@ -61,7 +61,6 @@ def manager(tmp_path_factory):
 
 @pytest.mark.sockets
 @pytest.mark.slow
-@pytest.mark.usefixtures("compiled")
 def test_the_unit_starts_an_agent_that_tells_how_it_is(tmp_path, manager):
     source = 'kind = "file"\nloop = true\nrate = 200'
     house = House(tmp_path, ("ada",), (), source=source, site='checkpoint = "disk"')

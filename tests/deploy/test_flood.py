@@ -15,7 +15,7 @@ from laconic.deploy.running.inbox import MOST_BYTES
 from laconic.deploy.running.runner import make_agent, open_link
 from laconic.protocol.messages import Call, Confirm, Decide, Farewell, Hello, Kind, Offer, Refused, Request, Statement
 
-pytestmark = [pytest.mark.sockets, pytest.mark.slow, pytest.mark.usefixtures("compiled")]
+pytestmark = [pytest.mark.sockets, pytest.mark.slow]
 
 
 def words_of(bob):

@@ -10,7 +10,6 @@ pytestmark = [
     pytest.mark.namespaces,
     pytest.mark.sockets,
     pytest.mark.slow,
-    pytest.mark.usefixtures("compiled"),
 ]
 
 NAMES = ("attic", "hall", "kitchen")

@@ -24,7 +24,7 @@ from laconic.deploy.running.inbox import Inbox
 from laconic.deploy.running.runner import run_agent
 from laconic.deploy.settings.site import Site
 
-pytestmark = [pytest.mark.sockets, pytest.mark.usefixtures("compiled")]
+pytestmark = [pytest.mark.sockets]
 
 WAIT = 300.0  # seconds after which something is broken, on the slowest of machines
 PATIENT = f"patience = {WAIT}"  # agents in lockstep that give each other up skip rounds

@@ -255,23 +255,12 @@ def test_only_so_many_start_at_the_same_time(monkeypatch, at_once, first):
         assert order == first * 4
 
 
-def test_one_that_compiles_has_a_patience_of_its_own(monkeypatch, tmp_path):
-    # None here: so the second begins while the first waits for it, by a pipe that both must open.
-    monkeypatch.setattr("laconic.deploy.operations.supervisor._COMPILING", 0.0)
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    first = f"{say('prepares')}\nopen({str(pipe)!r}).read()\n{say('started')}"
-    second = f"open({str(pipe)!r}, 'w').close()\n{say('started')}"
-    screen = Screen(2, io.StringIO())
-    assert Supervisor({"one": program(first), "two": program(second)}, screen, at_once=1).run() == 0
-
-
 def test_an_agent_has_one_thread_a_session_and_a_pipe_of_its_own(monkeypatch):
-    monkeypatch.delenv("NUMBA_NUM_THREADS", raising=False)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     code = """
     import json, os, stat
     own = {"session": os.getsid(0) == os.getpid(), "pipe": stat.S_ISFIFO(os.fstat(0).st_mode)}
-    print(json.dumps({"event": "about", "threads": os.environ["NUMBA_NUM_THREADS"], **own}))
+    print(json.dumps({"event": "about", "threads": os.environ["OMP_NUM_THREADS"], **own}))
     """
     code, lines = keep({"one": program(code)})
     assert code == 0

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.sockets, pytest.mark.slow]
 NAMES = ("ada", "bob", "cyd")
 THIN = ("bob",)
 EDGES = [["ada", "bob"], ["bob", "cyd"], ["ada", "cyd"]]
-HEAVY = ("numba", "scipy", "sklearn", "polars", "matplotlib", "networkx", "joblib", "tqdm", "pooch", "jinja2")
+HEAVY = ("scipy", "sklearn", "polars", "matplotlib", "networkx", "joblib", "tqdm", "pooch", "jinja2")
 OPTIONAL = ("cbor2", "paho", "prometheus_client", "cryptography", "river")
 WAIT = 300.0
 
@@ -68,9 +68,7 @@ import numpy as np, laconic as lc
 features = lc.RandomFeatures.gaussian(n_inputs=2, n_frequencies=5)
 ring, X = lc.Network.ring(4), np.ones((2, 4, 2))
 for ask in (
-    lambda: lc.simulate(lc.ODKLA(), features, ring, X, X[..., 0], engine="compiled"),
     lambda: lc.simulate(lc.ODKLA(), features, ring, X, X[..., 0]),
-    lambda: lc.Agent("a", [], features, lc.ODKLA(), n_agents=1, engine="compiled"),
     lambda: lc.Network.random(4),
     lambda: lc.DecentralizedKernelRegressor,
     lambda: lc.data,
@@ -85,9 +83,7 @@ for ask in (
 """
     rest = "or, in a clone, pip install '.'."
     assert ask(thin, code) == [
-        f"the compiled engine needs numba: pip install numba, {rest}",
         f"a whole network needs scipy: pip install scipy, {rest}",
-        f"a compiled agent needs numba: pip install numba, {rest}",
         f"a random network needs networkx: pip install networkx, {rest}",
         f"laconic.DecentralizedKernelRegressor needs scikit-learn: pip install scikit-learn, {rest}",
         f"laconic.data needs polars: pip install polars, {rest}",

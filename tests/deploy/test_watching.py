@@ -7,7 +7,7 @@ from test_runner import WAIT, House, Running
 from laconic.dashboard import Board
 from laconic.dashboard.watching import Watcher
 
-pytestmark = [pytest.mark.sockets, pytest.mark.slow, pytest.mark.usefixtures("compiled")]
+pytestmark = [pytest.mark.sockets, pytest.mark.slow]
 
 
 def until(board, true, what):
@@ -35,7 +35,7 @@ def test_agents_come_go_and_come_back(tmp_path):
         )
         until(board, lambda: len(board.changes(0, "ada").get("predictions", [])) > 2, "no predictions")
         assert all(row[3] < 1.0 for row in rows().values())
-        until(board, lambda: board.past(), "no past")
+        until(board, board.past, "no past")
         running.pop().stop()
         until(board, lambda: rows()[1][1] == 0, "bob is not missed")
         running.append(Running(house, "bob", progress=0.1))

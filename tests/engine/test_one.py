@@ -151,10 +151,10 @@ def test_compiled_is_for_what_has_kernels(features):
         make_row(Own(), features, 2, 1, DTYPES[0], "fast")
 
 
-def test_without_numba_the_simulator_falls_back(features, monkeypatch):
+def test_without_the_core_the_simulator_falls_back(features, monkeypatch):
     from laconic.engine import support
 
-    monkeypatch.setattr(support, "has_numba", lambda: False)
+    monkeypatch.setattr(support, "library", lambda: None)
     X, y = make_stream(20, 6)
     trace = lc.simulate(lc.ODKLA(), features, NETWORKS["ring"], X, y)
     assert trace.about["engine"] == "reference"

@@ -10,7 +10,7 @@ from conftest import make_stream
 import laconic as lc
 from laconic.engine import make_engine
 
-FEATURES = lc.RandomFeatures.gaussian(n_inputs=3, n_frequencies=6, bandwidth=1.0, seed=4)
+FEATURES = lc.RandomFeatures.gaussian(n_inputs=3, n_frequencies=7, bandwidth=1.0, seed=4)
 LEARNERS = {"waves": lc.WaveRLS(), "personal": lc.Personal(), "forgets": lc.Personal(lc.WaveRLS(forgetting=0.97))}
 
 
@@ -69,3 +69,14 @@ def test_a_run_without_sums_ends_as_ever():
     X, y = make_stream(40, 3)
     with pytest.raises(lc.Diverged, match="scale X and y"):
         lc.simulate(lc.Personal(lc.WaveRLS(ridge=1e-300)), FEATURES, lc.Network.path(3), X, 1e300 * y)
+
+
+def test_an_agent_without_sums_says_what_can_be_done():
+    agent = lc.Agent("ann", [], FEATURES, lc.Personal(), n_agents=1)
+    X, y = make_stream(20, 1)
+    for t in range(10):
+        agent.learn(X[t, 0], y[t, 0])
+    spoil(agent._ledger.waver.own, "none")
+    agent._ledger.waver.own._moments[:] = np.nan
+    with pytest.raises(lc.Diverged, match="'ann' left all bounds; .* scale X and y"):
+        agent.learn(X[10, 0], y[10, 0])

@@ -7,7 +7,8 @@ import pytest
 
 import laconic as lc
 from laconic import _numbering
-from laconic.engine import ahead, compiled, moving
+from laconic.engine import graphs
+from laconic.native import run as native_run
 
 LEARNERS = {
     "odkla": lc.ODKLA(rho=0.3, eta=1.0),
@@ -69,8 +70,8 @@ def test_rows_that_end_with_half_a_vector_have_the_same_bits(kind, dtype, n_freq
         return [rest.about["energy_before"], *parts(first).values(), *parts(rest).values()]
 
     whole = both()
-    monkeypatch.setattr(ahead, "CACHED", 0)  # to Python; in machine code it says when to ask in advance
-    assert compiled.halved(61, 2 * n_frequencies, dtype)
+    monkeypatch.setattr(native_run, "_CACHED", 0)  # to Python; in the core it says when to ask in advance
+    assert native_run.halved(61, 2 * n_frequencies, dtype)
     for array, other in zip(whole, both(), strict=True):
         np.testing.assert_array_equal(array, other)
 
@@ -165,12 +166,12 @@ def test_what_is_small_or_near_already_keeps_its_numbers():
 def test_distant_neighbours_are_listed_by_groups_of_rows():
     network = lc.Network.small_world(3001, 6, 0.05, seed=3)
     starts, neighbours = network.starts, network.neighbours.astype(np.int32)
-    distant_starts, distant = ahead.listed_distant(starts, neighbours)
-    for group, first in enumerate(range(0, 3001, ahead.GROUP)):
+    distant_starts, distant = graphs.listed_distant(starts, neighbours)
+    for group, first in enumerate(range(0, 3001, graphs.GROUP)):
         expected = []
-        for i in range(first, min(3001, first + ahead.GROUP)):
+        for i in range(first, min(3001, first + graphs.GROUP)):
             heard = neighbours[starts[i] : starts[i + 1]].tolist()
-            expected += [j for j in heard if abs(i - j) > ahead.NEAR]
+            expected += [j for j in heard if abs(i - j) > graphs.NEAR]
         assert distant[distant_starts[group] : distant_starts[group + 1]].tolist() == expected
     assert len(distant_starts) == 377 and distant_starts[-1] == len(distant)
 
@@ -189,16 +190,8 @@ def test_who_is_asked_for_in_advance_changes_no_bit(kind, network, monkeypatch):
     X = np.random.default_rng(0).uniform(size=(3, n, 2))
     traces = []
     for least in (0, 1 << 40):
-        monkeypatch.setattr(ahead, "DISTANT", least)
+        monkeypatch.setattr(graphs, "DISTANT", least)
         features = lc.RandomFeatures.gaussian(2, 50, bandwidth=0.5)
         traces.append(lc.simulate(LEARNERS[kind], features, network, X, X[..., 0], dtype="float32"))
     assert np.array_equal(traces[0].predictions, traces[1].predictions)
     assert np.array_equal(traces[0].state.weights, traces[1].state.weights)
-
-
-@pytest.mark.parametrize("shape", [(1, 7, 5), (3, 50, 5), (2, 9, 20), (1, 2, 77), (4, 6, 1), (2, 5, 8), (1, 1, 3)])
-@pytest.mark.parametrize("kind", [np.float32, np.float64, np.uint8])
-def test_rows_are_taken_in_any_order_to_the_last(shape, kind):
-    rng = np.random.default_rng(3)
-    rows, order = rng.integers(100, size=shape).astype(kind), rng.permutation(shape[1]).astype(np.int32)
-    assert np.array_equal(moving.taken(rows, order), rows[:, order])

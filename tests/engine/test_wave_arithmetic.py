@@ -1,12 +1,9 @@
 """The compiled arithmetic of waves beside NumPy's: what is shared to the bit, what a sender says by its codes."""
 
-import numba
 import numpy as np
 import pytest
 
 from laconic.engine.wave_arithmetic import CompiledArithmetic
-from laconic.engine.wave_describing import settle_all, settle_few
-from laconic.engine.wave_spectrum import reduce_matrix
 from laconic.waves import Arithmetic
 from laconic.waves.message import Said
 from laconic.waves.rule import Fineness
@@ -29,16 +26,6 @@ def same(some, others):
     assert len(some) == len(others)
     for one, other in zip(some, others, strict=True):
         assert one[:2] == other[:2] and np.array_equal(one.codes, other.codes)
-
-
-@numba.njit(error_model="numpy")  # Python cannot call what it calls
-def settle_by(few, matrix, row, rows):
-    n = len(matrix)
-    diagonal, beside, lengths = np.empty(n), np.empty(n), np.empty(n)
-    reduce_matrix(matrix, n, diagonal, beside, lengths, np.empty((3, n)))
-    if few:
-        return settle_few(matrix, lengths, diagonal, beside, 1.0, (0.1, np.inf), 40, rows, row)
-    return settle_all(matrix, lengths, diagonal, beside, 1.0, (0.1, np.inf), 40, rows, row)
 
 
 @pytest.mark.parametrize("n", [1, 3, 8, 22, 41])
@@ -106,30 +93,33 @@ def test_both_settle_the_same(outputs, least):
     np.testing.assert_allclose(plain, np.linalg.solve(inner, moments.T).T, rtol=1e-9, atol=1e-10)
 
 
+def check_settled(matrix, row, n_terms):
+    """Of a matrix that is not whitened: its terms, and what solves it with eigenvalues of at least 1/2."""
+    n = len(matrix)
+    asked = np.eye(n), matrix, 0.0, 1.0, Fineness(0.1), 40, row
+    (terms, change), (found, also) = SLOW.settled(*asked), FAST.settled(*asked)
+    assert len(found) == n_terms
+    same(terms, found)
+    values, vectors = np.linalg.eigh(matrix)
+    np.testing.assert_allclose(also, vectors @ (vectors.T @ row / np.maximum(values, 0.5)), rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(change, also, rtol=1e-9, atol=1e-10)
+
+
 @pytest.mark.parametrize("least", [0.02, -0.01, -3.0])
 def test_few_eigenvalues_need_not_all_be_found(least):
     """The root solves by those that count; with all of them it comes to the same."""
     n = 40
     rng = np.random.default_rng(3)
     values = np.concatenate([[least, 0.1, 0.1002, 0.4], np.linspace(0.6, 1.9, n - 6), [2.5, 30.0]])
-    matrix, row = symmetric(rng, n, values), rng.standard_normal((1, n))
-    (solved, terms), (also, others) = [(row.copy(), np.zeros((40, n + 2), dtype=np.int64)) for _ in range(2)]
-    assert settle_by(True, matrix.copy(), solved, terms) == settle_by(False, matrix.copy(), also, others) == 2
-    assert np.array_equal(terms, others)
-    np.testing.assert_allclose(solved, also, rtol=1e-9, atol=1e-10)
+    check_settled(symmetric(rng, n, values), rng.standard_normal(n), 2)
 
 
-def test_all_eigenvalues_are_found_where_a_pivot_is_next_to_nothing():
+@pytest.mark.parametrize("pivot", [1e-5, -0.1])  # either has an eigenvalue under 0
+def test_all_eigenvalues_are_found_where_a_pivot_is_next_to_nothing(pivot):
     n = 40
     tridiagonal = np.diag(np.linspace(0.6, 1.9, n)) + 0.1 * (np.eye(n, k=1) + np.eye(n, k=-1))
-    for pivot, few in ((1e-5, False), (-0.1, True)):  # either has an eigenvalue under 0
-        tridiagonal[0, 0] = pivot
-        (row, terms), (also, others) = [(np.ones((1, n)), np.zeros((40, n + 2), dtype=np.int64)) for _ in range(2)]
-        found = settle_by(True, tridiagonal.copy(), row, terms)
-        assert found == (settle_by(False, tridiagonal.copy(), also, others) if few else -1)
-        assert np.array_equal(row, np.ones((1, n))) != few  # who did not succeed has changed nothing
-        if few:
-            np.testing.assert_allclose(row, also, rtol=1e-9, atol=1e-10)
+    tridiagonal[0, 0] = pivot
+    check_settled(tridiagonal, np.ones(n), 1)
 
 
 def test_nobody_reads_a_message_of_this_process_again():

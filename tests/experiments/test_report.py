@@ -231,7 +231,7 @@ def results(traces, picture, tmp_path):
     for name in ("air-quality", "more"):
         (tmp_path / "figures" / f"{name}.png").write_bytes(picture)
     about = {"version": "0.1.0", "protocol": "prepared", "seeds": [0, 1], "quick": False, "machine": "a machine",
-             "python": "3.11", "numpy": "2", "numba": "0.6", "seconds": 161.0, "started": "today"}  # fmt: skip
+             "python": "3.11", "numpy": "2", "seconds": 161.0, "started": "today"}  # fmt: skip
     return {
         "about": about, "sets": {"air-quality": one}, "rows": rows, "times": tables.running_times(rows),
         "figures": {name: f"figures/{name}.png" for name in ("air-quality", "more")},

@@ -208,7 +208,7 @@ def test_wrong_arguments_get_a_sentence(rng):
 
 THIN = """
 import sys, numpy as np
-for name in ("numba", "scipy", "sklearn", "polars", "networkx", "onnx", "zenoh"):
+for name in ("scipy", "sklearn", "polars", "networkx", "onnx", "zenoh"):
     sys.modules[name] = None
 import laconic as lc, json
 model = lc.Model.load(sys.argv[1])

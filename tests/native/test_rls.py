@@ -8,7 +8,7 @@ from wave_block import Block, differing, lower
 
 from laconic.engine.endings import DIVERGED, FINISHED
 from laconic.losses import LOSSES
-from laconic.native import wave_entries, waves
+from laconic.native import waves
 from laconic.native.arrays import aligned
 from laconic.waves.arithmetic import Arithmetic
 from laconic.waves.arms import PersonalOwn
@@ -245,7 +245,8 @@ def test_the_sums_of_data_are_those_of_the_specification(n_features, outputs, fo
 @pytest.mark.parametrize(("n_features", "outputs"), [(1, 1), (3, 2), (20, 1), (42, 3)])
 def test_a_wave_is_adopted_and_samples_since_are_learned(n_features, outputs, forgetting):
     n, block, rng = n_features, Block(30, 2, n_features, outputs), np.random.default_rng(2)
-    block.rounds(0, forgetting).advance(0, 30)
+    rounds = block.rounds(0, forgetting)
+    rounds.advance(0, 30)
     root, models = rng.normal(size=(n, n)), rng.normal(size=(outputs, n))
     spread = root @ root.T + np.eye(n)
     own = Own(Rule(ridge=block.ridge, outputs=outputs, forgetting=forgetting), Arithmetic(), n)
@@ -254,10 +255,8 @@ def test_a_wave_is_adopted_and_samples_since_are_learned(n_features, outputs, fo
         own.learn(block.phi[2 * t + 1, :n], block.labels[t, 1, 0] if outputs == 1 else block.labels[t, 1])
     own.adopt(spread, models[0] if outputs == 1 else models)
     rows = slice(outputs, 2 * outputs)
-    matrix = block.spread[block.size :]
-    model = waves.Model.within(block.weights[rows], matrix, block.pending[1], block.gain, forgetting)
     since = waves.Samples.of(first=12 * 2 + 1, step=2, stop=60, phi=block.phi, squares=block.squares)
-    model.adopt(spread, models, block.theta[rows], since)
+    rounds.adopt(1, spread, models, since)
     assert np.array_equal(block.theta[rows, :n], models) and not block.pending[1].any()
     np.testing.assert_allclose(block.weights[rows, :n], own.weights.reshape(outputs, n), rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(lower(block.matrix(1)), own.spread, rtol=1e-8, atol=1e-10)
@@ -269,7 +268,7 @@ def test_the_ridge_of_many_features_fades_and_the_model_follows():
     block.arms.recent[0, :400] = np.random.default_rng(0).normal(size=400)
     P, w = lower(block.arms.recent_spread[:400, :400]), block.arms.recent[0, :400].copy()
     assert block.rounds().advance(0, 3)[0] == FINISHED
-    f, ridge = block.arms.settings[:2]
+    f, ridge = block.arms.made.forgetting, block.arms.made.ridge
     for t in range(3):
         phi, label = block.phi[t, :400], block.targets[t, 0, 0]
         gain = P @ phi
@@ -281,15 +280,3 @@ def test_the_ridge_of_many_features_fades_and_the_model_follows():
         w = w - share * w[t] * P[t]
         P = P - share * np.outer(P[t], P[t])
     np.testing.assert_allclose(block.arms.recent[0, :400], w, rtol=1e-9)
-
-
-def test_a_call_with_the_arguments_of_an_entry_is_the_same():
-    """Until callers keep structures."""
-    one, other = (Block(20, 3, 13) for _ in range(2))
-    one.rounds().advance(0, 20)
-    wave_entries.quiet_rounds(
-        other.phi, other.labels, 0, 20, 0, 1.0, other.weights, other.spread, other.theta, other.gain, other.largest,
-        other.predictions, other.squares, other.found, other.scores, other.pending,
-    )  # fmt: skip
-    one.largest[0] = other.largest[0]
-    assert not differing(one, other)

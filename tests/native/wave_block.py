@@ -4,10 +4,10 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from laconic.engine.personal import make_arms
 from laconic.native import waves
 from laconic.native.arrays import aligned
-from laconic.waves.arms import FIRST
-from laconic.waves.rule import ArmNumbers
+from laconic.waves.rule import ArmNumbers, Rule
 
 
 class Block:
@@ -38,27 +38,9 @@ class Block:
     def with_arms(self):
         """Let agents have arms of their own."""
         rng, n_agents, n = np.random.default_rng(1), self.n_agents, self.n_features
-        numbers, size = ArmNumbers(), self.size
-        arms = self.arms = SimpleNamespace(
-            models=aligned(n_agents, n, float),
-            pair=aligned(2 * n_agents, n, float),
-            pair_spread=aligned(2 * n_agents * size, n, float),
-            recent=aligned(n_agents, n, float),
-            recent_spread=aligned(n_agents * size, n, float),
-            quick=aligned(n_agents, n, float),
-            stack=np.tile(FIRST, (n_agents, 1)),
-            errors=np.zeros((5 * n_agents, 5)),
-            turns=np.zeros(n_agents, dtype=np.int64),
-            first=FIRST.copy(),
-            settings=np.array([numbers.forgetting, numbers.ridge, numbers.step, n]),
-            column=aligned(1, n, float),
-            margins=np.zeros(5),
-            slopes=np.zeros(5),
-        )
-        pair = [numbers.shrinkage * self.ridge, self.ridge] * n_agents
-        for matrices, ridges in ((arms.pair_spread, pair), (arms.recent_spread, [numbers.ridge] * n_agents)):
-            for index, ridge in enumerate(ridges):
-                matrices[index * size : index * size + n, :n] = np.eye(n) / ridge
+        made = make_arms(Rule(ridge=self.ridge, arms=ArmNumbers()), n_agents, n)
+        names = ("models", "pair", "pair_spread", "recent", "recent_spread", "quick", "stack", "errors", "turns")
+        self.arms = SimpleNamespace(made=made, **{name: made.array(name) for name in names})
         self.targets, self.stacks = np.clip(self.labels, -1.0, 1.0), np.zeros((self.n_rounds, n_agents, 5))
         self.shared, self.adopted = aligned(n_agents, n, float), rng.uniform(size=n_agents) < 0.5
         self.shared[:, :n] = rng.normal(size=(n_agents, n))
@@ -77,11 +59,10 @@ class Block:
 
     def rounds(self, loss=0, forgetting=1.0, block=None, group=None):
         """The rounds of the core over these arrays."""
-        arms = None
+        made = waves.Rounds.over(self.weights, self.spread, self.pending, self.theta, loss, forgetting)
         if self.arms is not None:
-            arms = waves.ArmArrays.over(self.arms)
-            arms.put(shared=self.shared, adopted=self.adopted, stacks=self.stacks)
-        made = waves.Rounds.over(self.weights, self.spread, self.pending, self.theta, loss, forgetting, arms)
+            self.arms.made.put(shared=self.shared, adopted=self.adopted, stacks=self.stacks)
+            made.put(arms=self.arms.made)
         if block is not None:
             made.put(
                 block=block, history=np.empty(((block + 1) * len(self.weights), self.size)), limits=np.empty(block + 1)
@@ -94,10 +75,9 @@ class Block:
 
     def settle(self):
         """Subtract from every P what is pending."""
+        rounds = self.rounds()
         for agent in range(self.n_agents):
-            rows = slice(agent * self.size, (agent + 1) * self.size)
-            model = self.weights[agent * self.outputs : (agent + 1) * self.outputs]
-            waves.Model.within(model, self.spread[rows], self.pending[agent], self.gain, 1.0).finish()
+            rounds.finish(agent)
 
     def arrays(self):
         """All that rounds may change."""

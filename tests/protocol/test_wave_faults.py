@@ -240,15 +240,15 @@ def test_a_front_that_cannot_be_is_refused_and_forgotten():
     said = Said(FRONT, False, 4.0, 1.0, 0.0, [Term(1, 250, np.full(n, 1000))], 100, np.ones(n, dtype=int))
     waves.inbox["a6"] = [Front(waves.tree, waves.node.arithmetic.encode(said)[0])]
     waves.turn(agents["a7"].neighbours, agents["a7"].round)
-    assert waves.refused == [("a6", "too large")] and one not in waves.node.fronts.heard
+    assert waves.refused == [("a6", "too large", True)] and one not in waves.node.fronts.heard
     waves.inbox["a6"] = [Front(waves.tree, b"no front")]
     waves.turn(agents["a7"].neighbours, agents["a7"].round)
-    assert waves.refused[1:] == [("a6", "malformed")]
+    assert waves.refused[1:] == [("a6", "malformed", True)]
     before = waves.waver.own.weights.copy()
     for lie in (said._replace(n=1e30, terms=[]), said._replace(terms=[], step=250)):  # too many; a model far away
         waves.inbox["a6"] = [Front(waves.tree, waves.node.arithmetic.encode(lie)[0])]
         waves.turn(agents["a7"].neighbours, agents["a7"].round)
-        assert waves.refused.pop() == ("a6", "too large") and one not in waves.node.fronts.heard
+        assert waves.refused.pop() == ("a6", "too large", True) and one not in waves.node.fronts.heard
     assert np.array_equal(before, waves.waver.own.weights)
     waves.inbox["a6"] = [Front(waves.tree + 1, waves.node.arithmetic.encode(said)[0])]
     waves.turn(agents["a7"].neighbours, agents["a7"].round)

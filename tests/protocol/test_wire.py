@@ -11,10 +11,10 @@ from agent_kit import carry, deliver, kind_of, make_team, post, puppet, seal, sp
 from breadth import crossed
 from hypothesis import given
 from hypothesis import strategies as st
-from numba import njit
+from probes import call, quantized, run_of
 
 import laconic as lc
-from laconic.engine.coding import pack_row, unpack_row
+from laconic.native.run import RISE
 from laconic.protocol import wire
 from laconic.protocol.messages import (
     Call,
@@ -151,32 +151,18 @@ def test_codes_on_the_wire_are_the_quantizers(bits, limits, rounding, dtype, fea
     np.testing.assert_array_equal(agents["ben"].replica("ann"), agents["ann"].broadcast)
 
 
-@njit
-def pack(code, bits, packed):  # the kernels are for compiled callers only
-    pack_row(code, 0, code.shape[1], bits, packed, 0)
-
-
-@njit
-def unpack(packed, bits, code):
-    return unpack_row(packed, 0, code.shape[1], bits, code, 0)
-
-
 @given(bits=st.integers(1, 16), data=st.data())
 def test_packing(bits, data):
     codes = data.draw(st.lists(st.integers(0, 2**bits - 1), min_size=1, max_size=40))
-    cells = np.array([codes], dtype=np.float64)
-    packed = np.full((len(codes) * bits + 7) // 8 + 1, 0xAA, dtype=np.uint8)  # and a byte that is not theirs
-    pack(cells, bits, packed)
+    quantizer = lc.Quantizer(bits, range=(-0.5, 2**bits - 0.5))  # of which code k stands for k
+    values, packed = quantized(quantizer, np.array(codes, dtype=np.float64))
+    np.testing.assert_array_equal(values, codes)
     whole = sum(code << (bits * k) for k, code in enumerate(codes))
-    assert packed[:-1].tobytes() == whole.to_bytes(len(packed) - 1, "little")
-    assert packed[-1] == 0xAA
-    back = np.zeros_like(cells)
-    assert unpack(packed, bits, back)
-    np.testing.assert_array_equal(back, cells)
-    left_over = 8 * (len(packed) - 1) - len(codes) * bits
-    if left_over:
-        packed[-2] |= 1 << 7
-        assert not unpack(packed, bits, back)
+    assert packed.tobytes() == whole.to_bytes(len(packed), "little")
+    if 8 * len(packed) - len(codes) * bits:
+        packed[-1] |= 1 << 7
+        run = run_of(len(codes), rounding=RISE, cells=quantizer.cells, bits=bits, low=-0.5, high=2**bits - 0.5)
+        assert not call("unpack", run, packed, 0.0, np.zeros((1, 64)))
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from agent_kit import carry, make_team, puppet
 from breadth import crossed
 
 import laconic as lc
-from laconic.protocol.ledger import FEW, NEAR
+from laconic.protocol.ledger import FEW, SIMILAR
 
 FEATURES = lc.RandomFeatures.gaussian(2, 10, bandwidth=0.5, seed=1)
 LEARNERS = {
@@ -226,8 +226,8 @@ def test_the_borrowed_yardstick(features):
     assert borrow(0.0, 7.0, 0.0) == (7.0, False)  # one alone
     assert borrow(3.0, 7.0, 1.0) == (7.0, True)
     assert borrow(10.0, 1e9, 1.0) == (10.0, True)
-    assert borrow(100.0, 1e9, NEAR * 100.0 + 1) == (10.0, True)  # dragged after this agent
-    assert borrow(100.0, 1e9, NEAR * 100.0) == (100.0, True)
+    assert borrow(100.0, 1e9, SIMILAR * 100.0 + 1) == (10.0, True)  # dragged after this agent
+    assert borrow(100.0, 1e9, SIMILAR * 100.0) == (100.0, True)
     assert borrow(0.0, 1e9, 50.0) == (100.0, True)
     assert borrow(0.0, 200.0, 50.0) == (200.0, True)
     ledger.borrowed, ledger.vouched = 1e9, False

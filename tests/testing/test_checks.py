@@ -62,6 +62,68 @@ class Good(lc.Learner):
         return Weights(weights - 0.3 * error[:, None] * sample.phi), {"error": error}
 
 
+class Moments(NamedTuple):
+    weights: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    steps: np.ndarray
+
+
+class Scaled(Good):
+    """A learner that divides by roots of second moments, which are never negative in a run of its own."""
+
+    def init(self, n_agents, n_features):
+        nothing = np.zeros((n_agents, n_features))
+        return Moments(nothing, nothing.copy(), nothing.copy(), np.zeros(n_agents))
+
+    def step(self, state, sample, heard):
+        error = self.loss.slope((state.weights * sample.phi).sum(axis=1), sample.label)
+        gradient = error[:, None] * sample.phi - 0.5 * heard.mixture
+        steps = state.steps + 1
+        first, second, move = self.scale(state, gradient, steps[:, None])
+        return Moments(state.weights - move, first, second, steps), {"error": error}
+
+
+class Adam(Scaled):
+    def scale(self, state, gradient, t):
+        first, second = 0.9 * state.first + 0.1 * gradient, 0.99 * state.second + 0.01 * gradient**2
+        return first, second, 0.05 * (first / (1 - 0.9**t)) / (np.sqrt(second / (1 - 0.99**t)) + 1e-8)
+
+
+class AdaGrad(Scaled):
+    def scale(self, state, gradient, t):
+        second = state.second + gradient**2
+        return state.first, second, 0.3 * gradient / (np.sqrt(second) + 1e-8)
+
+
+class RMSprop(Scaled):
+    def scale(self, state, gradient, t):
+        second = 0.95 * state.second + 0.05 * gradient**2
+        return state.first, second, 0.03 * gradient / (np.sqrt(second) + 1e-8)
+
+
+class SharesItsMoments(Adam):
+    def scale(self, state, gradient, t):
+        return super().scale(state._replace(second=state.second.mean(axis=0, keepdims=True)), gradient, t)
+
+
+class TakesARootOfLess(Adam):
+    def scale(self, state, gradient, t):
+        with np.errstate(invalid="ignore"):
+            return *super().scale(state, gradient, t)[:2], 0.05 * np.sqrt(gradient)
+
+
+@pytest.mark.parametrize("learner", [Adam(), AdaGrad(), RMSprop()], ids=lambda learner: type(learner).__name__)
+def test_learners_with_second_moments_pass(learner):
+    checks.check_learner(learner)
+
+
+@pytest.mark.parametrize("check", [checks.check_step_is_pure, checks.check_rows_are_agents])
+def test_what_is_not_finite_is_called_so(check):
+    with pytest.raises(AssertionError, match="keep state.weights finite: it became NaN"):
+        check(TakesARootOfLess())
+
+
 class ChangesItsState(Good):
     def step(self, state, sample, heard):
         state.weights[:] += 1.0
@@ -108,6 +170,7 @@ def test_own_learner_passes():
     [
         (ChangesItsState, "must not change their arguments"),
         (PeeksAtOthers, "must not depend on the other rows"),
+        (SharesItsMoments, "must not depend on the other rows"),
         (Remembers, "same answer to the same question"),
         (ForgetsNaN, "missing label"),
         (NeverLearns, "loss must fall"),

@@ -292,7 +292,7 @@ def test_a_revoked_certificate_is_neither_heard_nor_told_and_its_successor_is(ho
     watcher.declare_subscriber("site/hall/alert", lambda sample: alerts.put(json.loads(sample.payload.to_bytes())))
     thief, heard = house.spy("hall", stolen), queue.SimpleQueue()
     for key in ("**", "site/hall/say", "site/hall/to/kitchen", "site/hall/alert"):
-        thief.declare_subscriber(key, lambda sample: heard.put(sample))
+        thief.declare_subscriber(key, heard.put)
     token = thief.liveliness().declare_token("site/kitchen/alive")
     for key in ("say", "to/hall"):
         thief.put(f"site/kitchen/{key}", b"from the thief", allowed_destination=load_zenoh().Locality.REMOTE)

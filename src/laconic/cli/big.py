@@ -13,7 +13,7 @@ from typing import Any
 
 from laconic._files import written_whole
 from laconic.cli.runfile import RunFile, read_run
-from laconic.cli.words import count, facts, note_of_compiling, number, plural
+from laconic.cli.words import count, facts, number, plural
 from laconic.engine.crew import Crew, Summary
 from laconic.engine.exchange import agreed, world
 from laconic.engine.run import progress_bar
@@ -40,7 +40,7 @@ def run_file(path: Path, arguments: argparse.Namespace, out: Path | None) -> int
     )
     began = time.perf_counter()
     kept = agreed(comm, lambda: _rounds_before(run, crew))
-    with note_of_compiling(), progress_bar(arguments.progress and crew.first, run.stream.n_rounds, path.name) as bar:
+    with progress_bar(arguments.progress and crew.first, run.stream.n_rounds, path.name) as bar:
         bar(len(kept))
         for summary in crew.rounds(run.checkpoint_every if run.checkpoint else None):
             kept.append(summary)

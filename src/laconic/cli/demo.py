@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from laconic._files import expanded
 from laconic.cli.live import add_live_options, check, open_page, played
 from laconic.cli.options import Commands, describe, one_of, whole
-from laconic.cli.words import count, note_of_compiling, paragraph
+from laconic.cli.words import count, paragraph
 
 if TYPE_CHECKING:
     from laconic.demo import Outcome
@@ -87,7 +87,7 @@ def _show(arguments: argparse.Namespace, path: Path) -> int:
     from laconic.cli.screens import working
     from laconic.demo import render, show
 
-    with working("ten agents are learning", not arguments.quiet) as tell, note_of_compiling("a minute or so"):
+    with working("ten agents are learning", not arguments.quiet) as tell:
         outcome = show(arguments.rounds, arguments.seed, tell)
         with written_whole(path) as file:
             file.write(render(outcome).encode())

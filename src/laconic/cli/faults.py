@@ -23,7 +23,7 @@ Let everything go wrong that can: messages are lost, late, doubled, spoiled, or
 come again after a day; networks fall apart, one way or both; agents crash with
 and without their disk, two at once, amid a repair, and come back with old
 memories, or twice; hosts are slow or suspended, clocks run fast or leap; lists of
-neighbours differ; a neighbour is hostile. Each seed is a schedule, on a network in
+neighbours differ; some agents have no labels; a neighbour is hostile. Each seed is a schedule, on a network in
 this process. After each the agents must be whole again: replicas equal to the
 bit, duals that add up to zero, or one tree and one common state where waves run;
 nobody stuck, everything learned. Whatever is not is shown with its seed and the

@@ -118,11 +118,9 @@ def played(
     arguments: argparse.Namespace, title: str, learner: Learner, beside: Learner | None, stream: Stream
 ) -> Iterator[None]:
     """A learner, perhaps beside another, on a page until all rounds are over; then what is to be done; then Ctrl-C."""
-    from laconic.cli.words import note_of_compiling
     from laconic.dashboard import Lane, play
 
-    with note_of_compiling():
-        plays = side_by_side(learner, beside, stream)
+    plays = side_by_side(learner, beside, stream)
     somebody = threading.Event()
     lanes = [Lane(one.name, one.board, one.tree) for one in plays]
     hint = "The first round begins as soon as somebody looks."
@@ -136,7 +134,7 @@ def played(
 
 
 def side_by_side(learner: Learner, beside: Learner | None, stream: Stream) -> list[Play]:
-    """Both, ready to run through the same stream; compiled, so that no round waits."""
+    """Both, ready to run through the same stream."""
     from laconic.dashboard import Board, Play
 
     if beside is not None and beside.outputs != learner.outputs:

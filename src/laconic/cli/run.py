@@ -205,7 +205,7 @@ def run_named(arguments: argparse.Namespace) -> int:
     from laconic.cli.learners import local_twin, make_learner
     from laconic.cli.records import as_json, write
     from laconic.cli.results import Result
-    from laconic.cli.words import note, note_of_compiling
+    from laconic.cli.words import note
     from laconic.engine import simulate, sweep
 
     source = prepare(arguments, arguments.loss)
@@ -215,11 +215,9 @@ def run_named(arguments: argparse.Namespace) -> int:
     data = (stream.features, stream.network, stream.X, stream.y)
     twin = local_twin(learner, stream.network, len(stream.y))
     with _live(arguments, source, learner, twin, stream):
-        with note_of_compiling():
-            simulate(learner, *data[:2], stream.X[:1], stream.y[:1])  # so that the time below is that of the run alone
-            trace = simulate(learner, *data, progress=arguments.progress)
-            # The scores of everybody's model on everybody's data cost far more than the run: they are not in its time.
-            both = sweep({"learner": learner, "local": twin}, *data, collective=True)
+        trace = simulate(learner, *data, progress=arguments.progress)
+        # The scores of everybody's model on everybody's data cost far more than the run: they are not in its time.
+        both = sweep({"learner": learner, "local": twin}, *data, collective=True)
         together = both["learner"]
         trace = dataclasses.replace(
             trace, collective_square=together.collective_square, collective_loss=together.collective_loss

@@ -24,7 +24,6 @@ from laconic.cli.words import (
     facts,
     keeps_order,
     note,
-    note_of_compiling,
     number,
     paragraph,
     plural,
@@ -76,19 +75,18 @@ def run_untuned(arguments: argparse.Namespace, folder: Path | None) -> int:
     if arguments.missing is not None:
         read = _without_holes(read, arguments.missing)
     rounds = deal(arguments, read)
-    with note_of_compiling():
-        run = learn_untuned(
-            rounds.X,
-            rounds.y,
-            rounds.network,
-            task=rounds.task,
-            budget=arguments.budget or "usual",
-            n_frequencies=arguments.frequencies,
-            seed=arguments.seed,
-            present=rounds.rows >= 0,
-            progress=arguments.progress,
-        )
-        found = numbers(arguments, read, rounds, run)
+    run = learn_untuned(
+        rounds.X,
+        rounds.y,
+        rounds.network,
+        task=rounds.task,
+        budget=arguments.budget or "usual",
+        n_frequencies=arguments.frequencies,
+        seed=arguments.seed,
+        present=rounds.rows >= 0,
+        progress=arguments.progress,
+    )
+    found = numbers(arguments, read, rounds, run)
     with _live(arguments, found, run):
         print(json.dumps(found) if arguments.json else _screen(read, rounds, run, found))
         if folder is not None:

@@ -57,15 +57,6 @@ def note(message: str) -> None:
         print(f"laconic: {printable(message)}", file=sys.stderr)
 
 
-@contextmanager
-def note_of_compiling(takes: str = "about a minute") -> Iterator[None]:
-    """Say so if something is compiled meanwhile, for it takes longer than one likes to wait without a word."""
-    from laconic.engine.compiling import when_compiling
-
-    with when_compiling(lambda: note(f"compiling, once for each installation; this takes {takes}.")):
-        yield
-
-
 def width() -> int:
     """Columns to print in."""
     return max(40, min(shutil.get_terminal_size().columns, _LINE))

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from laconic._validate import Array
+from laconic._worded import ArgumentError
 from laconic.channel import Channel
 from laconic.features import RandomFeatures
 from laconic.learners import Learner, Sample
@@ -26,6 +27,9 @@ COLUMNS = (
     "collective_square",
     "collective_loss",
 )
+
+
+_MOST_ROUNDS = 2**53  # up to here each round has a number of its own
 
 
 class Chunk(NamedTuple):
@@ -119,6 +123,24 @@ def first_memory(learner: Learner, n_agents: int, state: State | None) -> Array:
     return fresh
 
 
+def check_numbers(state: State) -> None:
+    """Refuse a state, of a file perhaps, whose numbers no run can have left."""
+    if not isinstance(state.round, (int, np.integer)) or not 0 <= state.round <= _MOST_ROUNDS:
+        raise ArgumentError("state", f"must have a whole number of rounds, got {state.round!r:.60}.")
+    parts = {"broadcast": state.broadcast, **state.channel, **state.learner}
+    for name, array in parts.items():
+        if not np.isfinite(array).all():
+            raise ArgumentError("state", f"holds {name} that are not finite: its run has diverged, or it is damaged.")
+
+
+def check_state_of(learner: Learner, state: State) -> None:
+    """Refuse a state of the right shapes that this learner cannot have come to."""
+    rows = type(learner.init(1, 1))
+    why = learner.why_not(rows(**{name: np.asarray(array) for name, array in state.learner.items()}))
+    if why:
+        raise ArgumentError("state", f"holds {why}: it is damaged.")
+
+
 def first_state(
     learner: Learner,
     network: Network,
@@ -148,6 +170,7 @@ def first_state(
                 f"state comes from another network or feature map: its {name} have shape {np.shape(array)}, "
                 f"expected {np.shape(fresh[name])}."
             )
+    check_numbers(state)
     if not copy:
         return state
     whole = learner.precise()

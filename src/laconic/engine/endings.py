@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-FINISHED, BAD_INPUT, DIVERGED, AGAIN, SPOILED = range(5)  # spoiled: a round is over, and some model is not finite
+from laconic.native.run import AGAIN, BAD_INPUT, DIVERGED, FINISHED, SPOILED
+
+__all__ = ["AGAIN", "BAD_INPUT", "DIVERGED", "DIVERGENCE", "FINISHED", "NORM_LIMIT", "SPOILED"]
 
 #: A prediction this many times larger than any label seen so far can only come from a run that diverges.
 DIVERGENCE = 1e3

@@ -144,25 +144,6 @@ class Exchange:
         self._graph.Free()
 
 
-def one_first(comm: Any, do: Callable[[], object]) -> None:
-    """On each machine one process does something, compiling above all, before the others go on.
-
-    They would do the same at the same time, and waiting for it in MPI's own way keeps a core busy for nothing.
-    """
-    if comm.size == 1:
-        return
-    mpi = _extras.need("mpi4py.MPI", "engine='mpi'")
-    here = comm.Split_type(mpi.COMM_TYPE_SHARED)
-    try:
-        if here.rank == 0:
-            do()
-    finally:
-        waiting = here.Ibarrier()
-        while not waiting.Test():
-            time.sleep(_NAP)
-        here.Free()
-
-
 def _before(counts: Array) -> Array:
     """Where each of some pieces begins that stand back to back."""
     return np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int32)

@@ -1,4 +1,4 @@
-"""A network as the core takes it: neighbour lists of rows in some order, and which neighbours are far away in memory."""
+"""A network as the core takes it: neighbour lists of rows in some order, and which of them are far away."""
 
 from __future__ import annotations
 

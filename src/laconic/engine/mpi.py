@@ -13,7 +13,7 @@ from laconic import _validate
 from laconic._validate import Array
 from laconic.engine.chunk import Chunk, first_memory, first_state
 from laconic.engine.errors import Diverged
-from laconic.engine.exchange import abandon, agreed, all_fail, alone, one_first, world
+from laconic.engine.exchange import abandon, agreed, all_fail, world
 from laconic.engine.log import Log
 from laconic.engine.outcome import advice, attach, bad_input, make_trace
 from laconic.engine.partition import divide, known_to, make_part
@@ -58,7 +58,6 @@ class Team:
                 f"{network.n_agents} agents."
             )
         self._agree()
-        agreed(comm, lambda: one_first(comm, self._compile))
         found = agreed(comm, lambda: divide(network, comm.size) if comm.rank == _ROOT else None)
         self.part = make_part(network, comm.bcast(found, root=_ROOT), comm.rank)
         begin = None if state is None else agreed(comm, lambda: state(known_to(self.part)))
@@ -76,13 +75,6 @@ class Team:
         digest = hashlib.blake2b(told + self.network.edges.tobytes() + self.features.frequencies.tobytes()).hexdigest()
         if len(set(self.comm.allgather(digest))) > 1:
             raise ValueError("engine 'mpi' needs the same learner, features, network and dtype in every process.")
-
-    def _compile(self) -> None:
-        """Two rounds of three agents: the kernels are on disk when the others ask for them."""
-        small = Network.path(3)
-        part = make_part(small, np.zeros(3, dtype=np.int64), 0)
-        engine = Partitioned(self.learner, self.features, small, part, alone(), self.dtype)
-        engine.advance(np.zeros((2, 3, self.features.n_inputs)), np.ones((2, 3)))
 
     def samples(self, X: object, y: object) -> Samples:
         """The stream of the agents here."""

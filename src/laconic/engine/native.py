@@ -11,12 +11,12 @@ from laconic.engine import endings, graphs
 from laconic.engine.chunk import COLUMNS, Chunk, first_memory, first_state, make_state
 from laconic.engine.support import supports
 from laconic.engine.timetable import rates, thresholds
-from laconic.engine.workers import CHECK, COMBINE, Workers, model_scale
+from laconic.engine.workers import COMBINE, Workers, model_scale
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
 from laconic.native.arrays import padded, plain
 from laconic.native.features import feature_map
-from laconic.native.run import ENTROPY, ExpertArrays, Run, Scratch, Stream, add_agents, halved, make_run
+from laconic.native.run import ENTROPY, STEPS, ExpertArrays, Run, Scratch, Stream, add_agents, halved, make_run
 from laconic.network import Network
 from laconic.trace import State
 
@@ -128,7 +128,12 @@ class Compiled:
     def _halves(self) -> bool:
         """Whether rows may end with half a vector: those of ODKLA, which is where memory is waited for."""
         run = self._run
-        return run.algorithm == 0 and run.clip == 0.0 and run.rounding != ENTROPY and not self._collective
+        return (
+            run.algorithm == STEPS["linearized"]
+            and run.clip == 0.0
+            and run.rounding != ENTROPY
+            and not self._collective
+        )
 
     def _sorted(self, array: Array) -> Array:
         """Agents' rows in the order of the kernels."""

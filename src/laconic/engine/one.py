@@ -7,8 +7,8 @@ A round is cut into its steps, since others have to be waited for in between:
     hear     4. a neighbour's message         theta-hat_j, its replica
     listen   4. and 5. all that was heard     what the neighbours pull at, and the dual
 
-There are two ways to compute them behind one interface: by the kernels of the simulator (``one_compiled``), where
-learner, loss and quantizer have them and numba is there, and by the learner's own ``init``, ``step`` and ``hear`` over
+There are two ways to compute them behind one interface: by the kernels of the simulator (``agent_row``), where
+learner, loss and quantizer have them and the core was built, and by the learner's own ``init``, ``step``, ``hear`` over
 one row of NumPy arrays (``one_plain``), which is every learner. Both move replicas by the same bits, so agents of both
 kinds understand each other.
 
@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from laconic import _extras, _validate
+from laconic import _validate
 from laconic._validate import Array
 from laconic.channel import Censor, remembers
 from laconic.engine.support import compiles, supports
@@ -212,7 +212,8 @@ def make_row(
     if engine == "compiled" and not supports(learner):
         raise ValueError(f"engine must be 'reference' or 'auto' for {learner!r}, which is not compiled.")
     if engine == "compiled" or (engine == "auto" and compiles(learner)):
-        from laconic.native.agent_row import NativeRow
+        from laconic.engine.agent_row import NativeRow
+
         row: OneRow = NativeRow(learner, features, n_agents, n_neighbours, dtype)
         return row
     from laconic.engine.one_plain import PlainRow

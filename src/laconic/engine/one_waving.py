@@ -1,6 +1,6 @@
 """One agent's rounds of a learner that runs waves, between two messages: predict, learn.
 
-In NumPy here; ``one_wave_compiled`` does it by the kernels of the simulator, and with its bits. What waves are made of,
+In NumPy here; ``one_wave_compiled`` does it in the core, with the simulator's bits. What waves are made of,
 an agent's own sums and the arithmetic that it shares with others, is taken from whichever computes the rounds.
 """
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from laconic import _extras, _validate
+from laconic import _validate
 from laconic.engine.endings import BAD_INPUT, DIVERGED, DIVERGENCE, FINISHED, SPOILED
 from laconic.engine.one import ENGINES
 from laconic.engine.support import compiles, supports
@@ -71,7 +71,7 @@ class OneWaver:
 
 
 def make_waver(learner: Learner, features: RandomFeatures, dtype: np.dtype[Any], engine: str = "auto") -> OneWaver:
-    """The rounds of one agent: by kernels where ``engine`` is "auto" and there are, or "compiled"."""
+    """The rounds of one agent: by the core where ``engine`` is "auto" and it can, or "compiled"."""
     _validate.choice("engine", engine, ENGINES)
     rule = learner.rule()
     if isinstance(features, OwnFeatures):  # which Python computes anyway
@@ -79,8 +79,8 @@ def make_waver(learner: Learner, features: RandomFeatures, dtype: np.dtype[Any],
     if engine == "compiled" and not supports(learner):
         raise ValueError(f"engine must be 'reference' or 'auto' for {learner!r}, which is not compiled.")
     if engine == "compiled" or (engine == "auto" and compiles(learner)):
-        compiled = _extras.need("laconic.engine.one_wave_compiled", "a compiled agent")
-        kind = compiled.CompiledWaver if rule.arms is None else compiled.CompiledPersonalWaver
-        waver: OneWaver = kind(learner, features, dtype)
-        return waver
+        from laconic.engine.one_wave_compiled import CompiledPersonalWaver, CompiledWaver
+
+        kind = CompiledWaver if rule.arms is None else CompiledPersonalWaver
+        return kind(learner, features, dtype)
     return OneWaver(learner, features, dtype)

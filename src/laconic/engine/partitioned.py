@@ -19,7 +19,19 @@ from laconic.engine.native import make_experts, record_of
 from laconic.engine.partition import Part, known_to
 from laconic.engine.support import supports
 from laconic.engine.timetable import rates, thresholds
-from laconic.engine.workers import APPLY, COMBINE, FINISH, LEARN, MEAN, MEASURE, RESUM, TOPS, UNITS, Workers, model_scale
+from laconic.engine.workers import (
+    APPLY,
+    COMBINE,
+    FINISH,
+    LEARN,
+    MEAN,
+    MEASURE,
+    RESUM,
+    TOPS,
+    UNITS,
+    Workers,
+    model_scale,
+)
 from laconic.features import RandomFeatures
 from laconic.learners import Learner, Speech
 from laconic.native.binding import INTEGER, POINTER, function

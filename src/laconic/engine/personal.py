@@ -7,12 +7,11 @@ from typing import Any, final
 import numpy as np
 
 from laconic._validate import Array
-from laconic.engine import personal_rounds
-from laconic.engine.personal_rounds import Arms
 from laconic.engine.wave_arithmetic import CompiledArithmetic
 from laconic.engine.wave_compiled import Block, BlockOwn, CompiledWaving, Record
 from laconic.guard.labels import LabelGuard
 from laconic.native.arrays import aligned
+from laconic.native.waves import ArmArrays
 from laconic.waves import Node, Rule
 from laconic.waves.arms import FIRST, PERSONAL, SHRUNK, Stack, rebuilt_arms, shrunk
 from laconic.waves.own import reminded
@@ -21,14 +20,18 @@ from laconic.waves.rule import ArmNumbers
 __all__ = ["CompiledPersonal", "CompiledWaving"]
 
 
-def make_arms(rule: Rule, numbers: ArmNumbers, n_agents: int, n_features: int) -> Arms:
+def make_arms(rule: Rule, n_agents: int, n_features: int) -> ArmArrays:
     """The arms of all agents before their first sample."""
 
     def rows(n: int) -> Array:
         return aligned(n, n_features, np.float64)
 
-    size, n_arms = rows(1).shape[1], len(FIRST)
-    arms = Arms(
+    numbers, size, n_arms = rule.arms or ArmNumbers(), rows(1).shape[1], len(FIRST)
+    arms: ArmArrays = ArmArrays.of(
+        n_features=n_features,
+        forgetting=numbers.forgetting,
+        ridge=numbers.ridge,
+        step=numbers.step,
         models=rows(n_agents),
         pair=rows(2 * n_agents),
         pair_spread=rows(2 * n_agents * size),
@@ -36,19 +39,18 @@ def make_arms(rule: Rule, numbers: ArmNumbers, n_agents: int, n_features: int) -
         recent_spread=rows(n_agents * size),
         quick=rows(n_agents),
         stack=np.tile(FIRST, (n_agents, 1)),
-        errors=np.zeros((n_agents * n_arms, n_arms)),
+        errors=np.zeros((n_agents, n_arms, n_arms)),
         turns=np.zeros(n_agents, dtype=np.int64),
         first=FIRST.copy(),
-        settings=np.array([numbers.forgetting, numbers.ridge, numbers.step, n_features]),
-        column=rows(1),
-        margins=np.zeros(n_arms),
-        slopes=np.zeros(n_arms),
+        pending=rows(4 * n_agents),
+        raised=np.ones(n_agents),
+        shared=rows(n_agents),
+        adopted=np.zeros(n_agents, dtype=np.bool_),
     )
-    ridges = numbers.shrinkage * rule.ridge, rule.ridge
     for agent in range(n_agents):
-        for arm, ridge in enumerate(ridges):
-            _matrix(arms.pair_spread, 2 * agent + arm, n_features)[:] = np.eye(n_features) / ridge
-        _matrix(arms.recent_spread, agent, n_features)[:] = np.eye(n_features) / numbers.ridge
+        for arm, ridge in enumerate((numbers.shrinkage * rule.ridge, rule.ridge)):
+            np.fill_diagonal(_matrix(arms.array("pair_spread"), 2 * agent + arm, n_features), 1.0 / ridge)
+        np.fill_diagonal(_matrix(arms.array("recent_spread"), agent, n_features), 1.0 / numbers.ridge)
     return arms
 
 
@@ -78,7 +80,7 @@ class PersonalBlockOwn(BlockOwn):
     """An agent's own part with arms, in the arrays of a block."""
 
     def __init__(
-        self, rule: Rule, arithmetic: CompiledArithmetic, block: Block, agent: int, arms: Arms, last: Last
+        self, rule: Rule, arithmetic: CompiledArithmetic, block: Block, agent: int, arms: ArmArrays, last: Last
     ) -> None:
         super().__init__(rule, arithmetic, block, agent)
         self.numbers = numbers = rule.arms or ArmNumbers()
@@ -86,10 +88,14 @@ class PersonalBlockOwn(BlockOwn):
         self.theta, self.following = np.zeros(block.n_features), False
         self.guard = None if numbers.deviations is None else LabelGuard(numbers.deviations, numbers.usual)
 
+    def _row(self, name: str) -> Array:
+        """A view of the agent's model in one of the arrays of all arms."""
+        return self._arms.array(name)[self._agent, : self._block.n_features]
+
     @property
     def model(self) -> Array:
         """The stack as one model."""
-        return self._arms.models[self._agent, : self._block.n_features]
+        return self._row("models")
 
     @property
     def shared(self) -> Array:
@@ -99,23 +105,24 @@ class PersonalBlockOwn(BlockOwn):
     @property
     def stack(self) -> Stack:
         """The weights of the arms, and what they were made of: copies."""
-        stack, n_arms = Stack(), len(FIRST)
-        stack.weights = self._arms.stack[self._agent].copy()
-        stack.errors = self._arms.errors[self._agent * n_arms : (self._agent + 1) * n_arms].copy()
+        stack = Stack()
+        stack.weights = self._arms.array("stack")[self._agent].copy()
+        stack.errors = self._arms.array("errors")[self._agent].copy()
         return stack
 
     def adopt(self, spread: Array, weights: Array) -> None:
         """What a wave brought, for the arms that follow it; then each sample since."""
         self.theta, self.following = weights.copy(), True
-        arms, n = self._arms, self._block.n_features
         more = (self.numbers.shrinkage - 1) * self.rule.ridge
-        P, w = self._shrunk(spread, weights, more)
-        first = 2 * self._agent + SHRUNK
-        _matrix(arms.pair_spread, first, n)[:], arms.pair[first, :n] = P, w
+        self._spreads()[SHRUNK][:], self._rows()[SHRUNK][:] = self._shrunk(spread, weights, more)
         if self._mark is not None:
-            self._replay(arms.pair_spread, arms.pair, first)
+            self._block.rounds.replay_arm(self._agent, SHRUNK, self._samples_since())
         super().adopt(spread, weights)
         self._personalise()
+
+    def share(self) -> None:
+        """Let the core know the model for anybody's data."""
+        self._row("shared")[:], self._arms.array("adopted")[self._agent] = self.shared, self.following
 
     def _shrunk(self, spread: Array, weights: Array, more: float) -> tuple[Array, Array]:
         """``shrunk``, once for all agents that adopt the very same matrix."""
@@ -128,38 +135,46 @@ class PersonalBlockOwn(BlockOwn):
         """Put so much of the ridge back into P, and as many times as much as there was into those of arms."""
         super().remind(ridge)
         for arm, times in ((SHRUNK, self.numbers.shrinkage), (PERSONAL, 1.0)):
-            kept = _matrix(self._arms.pair_spread, 2 * self._agent + arm, self._block.n_features)
+            kept = self._spreads()[arm]
             kept[:] = reminded(_whole(kept), times * ridge)
 
     def rebuild(self, theta: Array) -> None:
         """Make all arms anew, and trust them as in the beginning."""
         super().rebuild(theta)
-        spreads, rows = rebuilt_arms(self, self.numbers, theta)
-        for place, made in zip([*self._spreads(), *self._rows()], [*spreads, *rows], strict=True):
+        agent, size = self._agent, self._block.size
+        all_rows = ("pair", 2), ("pair_spread", 2 * size), ("recent", 1), ("recent_spread", size), ("quick", 1)
+        for name, n_rows in all_rows:
+            self._arms.array(name)[agent * n_rows : (agent + 1) * n_rows] = 0.0
+        spreads, models = rebuilt_arms(self, self.numbers, theta)
+        for place, made in zip([*self._spreads(), *self._rows()], [*spreads, *models], strict=True):
             place[:] = made
-        self._arms.stack[self._agent] = FIRST
-        self._arms.errors[self._agent * len(FIRST) : (self._agent + 1) * len(FIRST)] = 0.0
-        personal_rounds.mix_arms(self._arms, self._block.weights)
+        self._arms.array("stack")[self._agent] = FIRST
+        self._arms.array("errors")[self._agent] = 0.0
+        self._arms.mix(self._block.weights)
 
     def _personalise(self) -> None:
         """w = P (b + ridge theta) of the personal arm: see ``waves.arms``."""
-        index, ridge, n = 2 * self._agent + PERSONAL, self.rule.ridge, self._block.n_features
-        kept = _matrix(self._arms.pair_spread, index, n)
+        kept, ridge, n = self._spreads()[PERSONAL], self.rule.ridge, self._block.n_features
         if self.rule.forgetting < 1:
             inverse = np.linalg.inv(self.information + ridge * np.eye(n))
             kept[:] = 0.5 * (inverse + inverse.T)
-        self._arms.pair[index, :n] = _whole(kept) @ (self.moments + ridge * self.theta)
+        self._rows()[PERSONAL][:] = _whole(kept) @ (self.moments + ridge * self.theta)
 
     def _rows(self) -> list[Array]:
         """Views of the models of all arms but the wave's."""
-        arms, n, agent = self._arms, self._block.n_features, self._agent
-        return [row[:n] for row in (*arms.pair[2 * agent : 2 * agent + 2], arms.recent[agent], arms.quick[agent])]
+        pair = self._arms.array("pair")[2 * self._agent : 2 * self._agent + 2, : self._block.n_features]
+        return [*pair, self._row("recent"), self._row("quick")]
 
     def _spreads(self) -> list[Array]:
         """Views of their matrices."""
         arms, n, agent = self._arms, self._block.n_features, self._agent
-        pair = [_matrix(arms.pair_spread, 2 * agent + arm, n) for arm in (SHRUNK, PERSONAL)]
-        return [*pair, _matrix(arms.recent_spread, agent, n)]
+        pair = [_matrix(arms.array("pair_spread"), 2 * agent + arm, n) for arm in (SHRUNK, PERSONAL)]
+        return [*pair, _matrix(arms.array("recent_spread"), agent, n)]
+
+    def check_guard(self, numbers: Array, largest: float = np.inf) -> None:
+        """ValueError unless labels of at most that size can have taught its guard these numbers."""
+        if self.guard is not None:
+            self.guard.check(numbers, largest)
 
     def parts(self) -> dict[str, Array]:
         """All of it as arrays; ``weights`` are those of the model that all share."""
@@ -174,7 +189,7 @@ class PersonalBlockOwn(BlockOwn):
             "stack": stack.weights,
             "stack_errors": stack.errors,
             "guard": np.zeros(0) if self.guard is None else self.guard.numbers(),
-            "turn": np.array(self._arms.turns[self._agent]),
+            "turn": np.array(self._arms.array("turns")[self._agent]),
         }
 
     def restore(self, parts: dict[str, Array]) -> None:
@@ -187,12 +202,11 @@ class PersonalBlockOwn(BlockOwn):
         for place, triangle in zip(self._spreads(), parts["arm_spreads"], strict=True):
             place[np.tril_indices(n)] = triangle
             place[:] = _whole(place)
-        arms.stack[agent] = parts["stack"]
-        arms.errors[agent * len(FIRST) : (agent + 1) * len(FIRST)] = parts["stack_errors"]
-        arms.turns[agent] = int(parts["turn"])
+        arms.array("stack")[agent], arms.array("errors")[agent] = parts["stack"], parts["stack_errors"]
+        arms.array("turns")[agent] = int(parts["turn"])
         if self.guard is not None:
             self.guard.restore(parts["guard"])
-        personal_rounds.mix_arms(arms, self._block.weights)
+        arms.mix(self._block.weights)
 
 
 @final
@@ -201,59 +215,33 @@ class CompiledPersonal(CompiledWaving):
 
     def make_nodes(self) -> list[Node]:
         """A node for each place, over the arrays of one block and of its arms."""
+        self._arms = make_arms(self.learner.rule(), self.network.n_agents, self.features.n_features)
+        self._last = Last()
         nodes = super().make_nodes()
-        rule, n, n_agents = self.learner.rule(), self.features.n_features, self.network.n_agents
-        self._arms = make_arms(rule, rule.arms or ArmNumbers(), n_agents, n)
-        self._shared, last = aligned(n_agents, n, np.float64), Last()
-        for node in nodes:
-            arithmetic: Any = node.arithmetic
-            node.own = PersonalBlockOwn(rule, arithmetic, self._block, node.place.agent, self._arms, last)
+        self._block.rounds.put(arms=self._arms)
         return nodes
+
+    def _make_own(self, rule: Rule, arithmetic: CompiledArithmetic, agent: int) -> BlockOwn:
+        return PersonalBlockOwn(rule, arithmetic, self._block, agent, self._arms, self._last)
 
     def _models(self) -> Array:
         """The mixtures of everybody's arms, after a wave may have moved them."""
-        personal_rounds.mix_arms(self._arms, self._block.weights)
-        return self._arms.models
+        self._arms.mix(self._block.weights)
+        return self._arms.array("models")
 
-    def _begin_stretch(self, labels: Array, first: int, stop: int) -> None:
+    def _first_targets(self, labels: Array) -> Array:
+        """Labels of a chunk, to be held to what is usual at each agent."""
+        numbers = self.learner.rule().arms or ArmNumbers()
+        return labels if numbers.deviations is None else labels.copy()
+
+    def _begin_stretch(self, labels: Array, record: Record, first: int, stop: int) -> None:
         """Hold the labels to what is usual at each agent."""
-        self._clipped = labels
-        for agent, node in enumerate(self.nodes):
-            own: Any = node.own
-            if own.guard is not None:
-                self._clipped = labels.copy() if self._clipped is labels else self._clipped
-                given = labels[first:stop, agent, 0].tolist()
-                self._clipped[first:stop, agent, 0] = [own.guard(label) for label in given]
-
-    def _quiet(self, labels: Array, record: Record, first: int, stop: int, largest: Array) -> tuple[int, int]:
-        """Rounds in which nobody speaks: how they ended, and at which row."""
-        block = self._block
         if record.stack is None:
             record.stack = np.empty((*labels.shape[:2], len(FIRST)))
-        adopted = np.zeros(block.n_agents, dtype=bool)
+            self._arms.put(stacks=record.stack)
         for agent, node in enumerate(self.nodes):
             own: Any = node.own
-            self._shared[agent, : block.n_features], adopted[agent] = own.shared, own.following
-        ended: tuple[int, int] = personal_rounds.personal_rounds(
-            block.phi,
-            labels,
-            self._clipped,
-            first,
-            stop,
-            self._loss,
-            self._forgetting,
-            block.weights,
-            block.spread,
-            self._arms,
-            self._shared,
-            adopted,
-            block.theta,
-            block.gain,
-            largest,
-            record.predictions,
-            block.squares,
-            record.found,
-            record.scores,
-            record.stack,
-        )
-        return ended
+            own.share()
+            if own.guard is not None:
+                given = labels[first:stop, agent, 0].tolist()
+                self._targets[first:stop, agent, 0] = [own.guard(label) for label in given]

@@ -14,7 +14,7 @@ from laconic import _extras, _validate
 from laconic._timetable import Given, Timetable, read
 from laconic._worded import ArgumentError
 from laconic.engine import room
-from laconic.engine.chunk import Engine
+from laconic.engine.chunk import Engine, check_state_of
 from laconic.engine.errors import Diverged
 from laconic.engine.log import Log
 from laconic.engine.mapping import engine_for
@@ -203,12 +203,14 @@ def make_engine(
     collective: bool = False,
     threads: int | None = 1,
 ) -> Engine:
-    """The engine of that name, ready to advance; numba is imported only if it is the compiled one."""
+    """The engine of that name, ready to advance."""
     _check(learner, features, network)
     _check_state(state, learner, features, network)
     _validate.choice("engine", engine, ("auto", "compiled", "reference"))
     _validate.choice("dtype", dtype, ("float64", "float32"))
     made = _make_engine(learner, features, network, engine, dtype, state, collective, threads)
+    if state is not None and learner.speech is not Speech.OWN:  # of which the shapes are known to be right now
+        check_state_of(learner, state)
     return engine_for(made, features, dtype)
 
 
@@ -311,10 +313,10 @@ def _waving(
     if engine == "compiled" or (engine == "auto" and compiles(learner)):
         if not supports(learner):
             raise ValueError(f"engine must be 'reference' or 'auto' for {learner!r}: its loss has no kernel for waves.")
-        compiled = _extras.need("laconic.engine.personal", "the compiled engine")
-        kind = compiled.CompiledWaving if learner.rule().arms is None else compiled.CompiledPersonal
-        made: Engine = kind(learner, features, network, dtype, state, collective)
-        return made
+        from laconic.engine.personal import CompiledPersonal, CompiledWaving
+
+        kind = CompiledWaving if learner.rule().arms is None else CompiledPersonal
+        return kind(learner, features, network, dtype, state, collective)
     from laconic.engine.waving import Waving
 
     return Waving(learner, features, network, dtype, state, collective)

@@ -1,21 +1,14 @@
-"""Which learners can be compiled, asked without importing a compiler."""
+"""Which learners the core computes."""
 
 from __future__ import annotations
-
-from functools import cache
-from importlib.util import find_spec
 
 from laconic.channel import Budget, EntropyQuantizer, Quantizer, remembers
 from laconic.learners import Learner, Speech
 from laconic.learners.base import Kernel
+from laconic.native.binding import library
 
 #: Losses whose squares the kernels of waves know.
 WAVING = ("squared", "logistic", "squared-hinge")
-
-_V2 = "+cx16,+popcnt,+sahf,+sse3,+sse4.1,+sse4.2,+ssse3"
-#: Kinds of processors that machine code can be made for, to be taken to others of the kind: what all of them have, in
-#: the words of LLVM.
-TARGETS = {"x86-64-v3": f"{_V2},+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+xsave"}
 
 
 def supports(learner: Learner) -> bool:
@@ -33,14 +26,8 @@ def supports(learner: Learner) -> bool:
 
 
 def compiles(learner: Learner) -> bool:
-    """Whether there are kernels for this learner, and numba to compile them."""
-    return has_numba() and supports(learner)
-
-
-@cache
-def has_numba() -> bool:
-    """Whether numba is installed; it is not imported."""
-    return find_spec("numba") is not None
+    """Whether there are kernels for this learner, and the core was built."""
+    return library() is not None and supports(learner)
 
 
 def kernel_of(learner: Learner) -> Kernel:

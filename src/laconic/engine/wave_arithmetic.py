@@ -1,4 +1,4 @@
-"""Compiled arithmetic for a simulator's nodes: the shared part with NumPy's bits, the sender's in one call."""
+"""The arithmetic of waves in the core: the shared part with NumPy's bits, the sender's in one call."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from weakref import ReferenceType, ref
 import numpy as np
 
 from laconic._validate import Array
-from laconic.engine import wave_coding, wave_describing, wave_inverting, wave_kernels, wave_stepping, wave_turning
-from laconic.native.arrays import aligned
+from laconic.native import linalg, rice, terms
+from laconic.native.linalg import Factor, Workspace
+from laconic.native.terms import Message
 from laconic.waves.arithmetic import Arithmetic, Stepped
 from laconic.waves.message import (
     MOST_TERMS,
@@ -21,27 +22,12 @@ from laconic.waves.message import (
     header_bytes,
     headless,
     heads,
-    on_grid,
     with_vectors,
 )
 from laconic.waves.rule import Fineness, Numbers
 
-_LONGEST_CODE = 13  # bytes
 _REMEMBERED = 64  # reflections: those of a wave's senders, until their parents have heard them
 _KEPT = 2  # factors whose inverses are kept: that of the wave under way, and one that fronts ask for
-
-
-class Factor:
-    """What follows from a Cholesky factor L: its inverse, padded to whole vectors, and both turned over."""
-
-    def __init__(self, lower: Array, room: Array | None = None) -> None:
-        n = len(lower)
-        size = -(-n // 4) * 4
-        self.lower = lower
-        # Their other halves stay 0, so that the room of a factor will do for the next.
-        self.room = aligned(3 * size, n, np.float64).reshape(3, size, size) if room is None else room
-        self.inverse, self.turned, self.columns = self.room
-        wave_inverting.invert(lower, self.inverse, self.turned, self.columns)
 
 
 class Letter(bytes):
@@ -89,24 +75,19 @@ class CompiledArithmetic(Arithmetic):
 
     def __init__(self) -> None:
         self._factors: dict[int, Factor] = {}
-        self._room: Array | None = None
-        self._bytes = np.empty(0, dtype=np.uint8)
-        self._understood: tuple[Array | None, Array | None, Said | None, tuple[Array, Array]]
-        self._understood = None, None, None, (self._bytes, self._bytes)
+        self._workspace = Workspace()
+        self._understood: tuple[Array, Array, Said, tuple[Array, Array]] | None = None
         self._turnings: dict[int, tuple[ReferenceType[Array], ReferenceType[Array], Array]] = {}
 
     def factor(self, information: Array, n: float, thick: float) -> tuple[Array, bool]:
         """chol(n C + thick I, thick), and whether a pivot was raised."""
         lower = np.zeros_like(information)
-        left = self._room_of(len(information))[0]
-        return lower, bool(wave_kernels.factor(information, n, thick, left, lower))
+        return lower, linalg.factor(information, n, thick, lower, self._workspace)
 
     def cholesky(self, matrix: Array, least: float) -> tuple[Array, bool]:
         """Lower L with L L' = ``matrix``, a pivot under ``least`` raised to it; and whether one was."""
-        lower, n = np.zeros_like(matrix), len(matrix)
-        left = self._room_of(n)[0]
-        left[:n, :n] = matrix.T
-        return lower, bool(wave_kernels.cholesky(left, least, lower))
+        lower = np.zeros_like(matrix)
+        return lower, linalg.cholesky(matrix, least, lower, self._workspace)
 
     def turning(self, information: Array, lower: Array) -> Array:
         """The reflections of a message up that builds on U, whitened by L."""
@@ -115,46 +96,42 @@ class CompiledArithmetic(Arithmetic):
             while len(self._turnings) >= _REMEMBERED:
                 del self._turnings[next(iter(self._turnings))]
             made = np.empty((heads(len(lower), 0)[0], len(lower)))
-            made = made[: wave_turning.reflections(information, lower, made)]
+            made = made[: terms.make_reflections(information, lower, made, self._workspace)]
             known = self._turnings[id(information)] = ref(information), ref(lower), made
         return known[2]
 
     def spread(self, lower: Array, step: int, codes: Array, turning: Array | None = None) -> Array:
         """L x, x = k s or what that is turned back."""
-        made, plain = np.empty(len(lower)), np.empty((0, len(lower)))
-        columns = self._factor(lower).columns
-        wave_kernels.product(columns, plain if turning is None else turning, plain, on_grid(step), codes, made)
+        made = np.empty(len(lower))
+        message = self._message(lower, lower, np.empty((0, len(lower) + 2), dtype=np.int64), 0.0, turning)
+        terms.spread_vector(message, step, codes, made)
         return made
 
     def raised(self, base: Array, lower: Array, terms: Sequence[Term], n: float, turning: Array | None = None) -> Array:
         """B + (1/n) sum sign (L k s)(L k s)'."""
         if not terms or not n > 0:
             return base
-        made = np.empty_like(base)
-        turning = np.empty((0, len(base))) if turning is None else turning
-        wave_kernels.add_terms(base, self._factor(lower).columns, turning, rows_of(terms, len(base)), n, made)
-        return made
+        return _raised(self._message(lower, base, rows_of(terms, len(base)), n, turning))
 
     def understood(self, base: Array, lower: Array, said: Said) -> tuple[Array, Array]:
         """B ``raised`` by the terms of a message up, and ``spread`` of its vector, or of that of each output."""
-        of, by, before, made = self._understood
+        before = self._understood
         # A child and its parent make the same, one right after the other; in a simulator, of the same arrays.
-        if of is base and by is lower and before is not None and _same(before, said):
-            return made
-        if said.codes.ndim == 1:
-            rows = rows_of(said.terms, len(base))
-            made = np.empty_like(base) if len(rows) and said.n > 0 else base, np.empty(len(base))
-            columns, turning = self._factor(lower).columns, self.turning(base, lower)
-            wave_kernels.understand(base, columns, turning, rows, said.n, said.step, said.codes, *made)
-        else:
-            made = super().understood(base, lower, said)
+        if before is not None and before[0] is base and before[1] is lower and _same(before[2], said):
+            return before[3]
+        rows = rows_of(said.terms, len(base))
+        message = self._message(lower, base, rows, said.n, self.turning(base, lower))
+        moments = np.empty(said.codes.shape)
+        for step, codes, row in zip(np.ravel(said.step), _vectors(said.codes), _vectors(moments), strict=True):
+            terms.spread_vector(message, int(step), codes, row)
+        made = _raised(message) if len(rows) and said.n > 0 else base, moments
         self._understood = base, lower, said, made
         return made
 
     def back(self, lower: Array, step: int, codes: Array) -> Array:
         """L'^-1 (k s)."""
         made = np.empty(len(lower))
-        wave_kernels.solve_back(lower, on_grid(step), codes, made)
+        terms.solve_back(lower, step, codes, made)
         return made
 
     def encode(self, said: Said) -> tuple[bytes, int]:
@@ -164,53 +141,52 @@ class CompiledArithmetic(Arithmetic):
         rows[:n_terms] = rows_of(said.terms, n)
         rows[n_terms:, 1], rows[n_terms:, 2:] = said.step, said.codes
         rows[n_terms, 0] = -1 if said.lift is None else said.lift
-        first, room = header(said), self._bytes_for(rows)
-        end = wave_coding.write_body(rows, n_terms, headless(said.wave, said.thin is not None), room, 0)
+        first, room = header(said), np.empty(rice.body_bytes(rows), dtype=np.uint8)
+        end = rice.write_body(rows, n_terms, headless(said.wave, said.thin is not None), room, 0)
         data, bits = first + room[: (end + 7) >> 3].tobytes(), 8 * len(first) + end
         return (data if said.thin is not None else Letter(data, said, bits)), bits
-
-    def _bytes_for(self, rows: Array) -> Array:
-        """Room for a message of so many terms and vectors."""
-        most = 6 + len(rows) * (10 + _LONGEST_CODE * rows.shape[1])
-        if len(self._bytes) < most:
-            self._bytes = np.empty(most, dtype=np.uint8)
-        return self._bytes
 
     def decode(self, data: bytes, n_features: int, *, down: bool, outputs: int = 1) -> tuple[Said, int]:
         """What a message says, and its length in bits; ValueError if it is none."""
         if isinstance(data, Letter) and not down and data.said.codes.size == n_features * outputs:
             return data.said, data.bits
         said, first = from_header(data, down, outputs), header_bytes(down, outputs)
-        bits = np.unpackbits(np.frombuffer(data, dtype=np.uint8, offset=first))
+        body = np.frombuffer(data, dtype=np.uint8, offset=first)
         # Every term takes 14 bits and one for each feature at least.
-        most = min(MOST_TERMS, len(bits) // (14 + n_features))
+        most = min(MOST_TERMS, 8 * len(body) // (14 + n_features))
         rows = np.empty((most + outputs, n_features + 2), dtype=np.int64)
-        n_terms, end = wave_coding.read_body(bits, headless(said.wave, down), down and said.flag, most, rows)
+        n_terms, end = rice.read_body(body, headless(said.wave, down), down and said.flag, most, rows)
         if n_terms < 0:
             raise ValueError(
                 "the message ends too early, holds a number beyond all bounds, or is followed by something else"
             )
-        terms = Rows(rows[:n_terms])
         lift = int(rows[n_terms, 0]) if down and said.flag else None
         found = [(int(row[1]), row[2:]) for row in rows[n_terms : n_terms + outputs]]
-        return with_vectors(said, terms, lift, found), 8 * first + end
+        return with_vectors(said, Rows(rows[:n_terms]), lift, found), 8 * first + end
 
     # What a sender alone decides ----------------------------------------------------------------------------------
 
     def _factor(self, lower: Array) -> Factor:
         """What follows from L, kept for as long as the wave may need it."""
         known = self._factors.get(id(lower))
-        if known is None or known.lower is not lower:
+        if known is None or known.array("lower") is not lower:
             room = None
             while len(self._factors) >= _KEPT:
                 oldest = self._factors.pop(next(iter(self._factors)))
-                room = oldest.room if len(oldest.lower) == len(lower) else None
-            known = self._factors[id(lower)] = Factor(lower, room)
+                room = oldest.room if oldest.n == len(lower) else None
+            known = self._factors[id(lower)] = linalg.factor_of(lower, room)
         return known
+
+    def _message(
+        self, lower: Array, base: Array, rows: Array, n: float, turning: Array | None = None, outputs: int = 0
+    ) -> Message:
+        """A message of terms, and room for vectors, in ``rows``, over a link whose ends hold B."""
+        turning = np.empty((0, len(base))) if turning is None else turning
+        return terms.message_of(self._factor(lower), turning, base, rows, len(rows) - outputs, n, self._workspace)
 
     def forward(self, lower: Array, vector: Array) -> Array:
         """L^-1 x, of a vector or of each row."""
-        return vector @ self._factor(lower).inverse[: len(lower), : len(lower)].T
+        return vector @ self._factor(lower).array("inverse")[: len(lower), : len(lower)].T
 
     def told(
         self,
@@ -224,23 +200,9 @@ class CompiledArithmetic(Arithmetic):
         turning: Array | None = None,
     ) -> Sequence[Term]:
         """Terms of L^-1 (S - n B) L'^-1, which may be turned."""
-        factor, n_features = self._factor(lower), len(lower)
-        rows = np.empty((min(most, n_features), n_features + 2), dtype=np.int64)
-        found = wave_describing.tell(
-            factor.inverse,
-            factor.turned,
-            information,
-            n,
-            base,
-            tolerance,
-            fineness.nu,  # a pair would be looked up by its types in Python
-            fineness.up_to,
-            most,
-            np.empty((0, n_features)) if turning is None else turning,
-            self._room_of(n_features),
-            rows,
-        )
-        return Rows(rows[:found])
+        rows, nothing = _rows_for(most, len(lower), 0), np.empty((0, len(lower)))
+        sums = terms.sums_of(information, nothing, tolerance, *fineness)
+        return Rows(rows[: terms.find_terms(self._message(lower, base, rows, n, turning), sums)])
 
     def letter(
         self,
@@ -258,31 +220,15 @@ class CompiledArithmetic(Arithmetic):
         sizes: Numbers,
     ) -> tuple[Said, bytes, int]:
         """``told`` and ``encode`` of a message up, made in one: what it says, its bytes, and its length in bits."""
-        factor, n_features = self._factor(lower), len(lower)
-        vectors = moments.reshape(-1, n_features)
-        rows = np.empty((min(most, n_features) + len(vectors), n_features + 2), dtype=np.int64)
-        each, room = np.array([*numbers, sizes]).reshape(5, -1), self._bytes_for(rows)
-        found, bits = wave_describing.letter(
-            factor.inverse,
-            factor.turned,
-            information,
-            n,
-            base,
-            tolerance,
-            fineness.nu,
-            fineness.up_to,
-            most,
-            vectors,
-            each,
-            self.turning(base, lower),
-            self._room_of(n_features),
-            rows,
-            wave << 1 | flag,
-            room,
-        )
+        vectors = _vectors(moments)
+        rows, each = _rows_for(most, len(lower), len(vectors)), np.array([*numbers, sizes]).reshape(5, -1)
+        message = self._message(lower, base, rows, n, self.turning(base, lower), len(vectors))
+        sums = terms.sums_of(information, vectors, tolerance, *fineness)
+        room = np.empty(6 + 8 * len(vectors) + rice.body_bytes(rows), dtype=np.uint8)
+        found, bits = terms.encode_sums(message, sums, wave << 1 | flag, each, room)
         q, v, pull, doubt = each[:4, 0].tolist() if moments.ndim == 1 else each[:4]
-        terms, (step, codes) = Rows(rows[:found]), _vectors_of(rows, found, moments)
-        said = Said(wave, flag, n, q, v, terms, step, codes, None, pull, doubt)
+        step, codes = _vectors_of(rows, found, moments)
+        said = Said(wave, flag, n, q, v, Rows(rows[:found]), step, codes, None, pull, doubt)
         return said, Letter(room[: (bits + 7) >> 3].tobytes(), said, bits), bits
 
     def settled(
@@ -296,62 +242,29 @@ class CompiledArithmetic(Arithmetic):
         moments: Array,
     ) -> tuple[Sequence[Term], Array]:
         """Terms of W = L^-1 (S + thick I) L'^-1 beyond I, upwards; and L'^-1 W^-1 L^-1 x."""
-        factor, n_features = self._factor(lower), len(lower)
-        vectors = np.atleast_2d(moments)
-        rows = np.empty((min(most, n_features), n_features + 2), dtype=np.int64)
+        vectors, rows = _vectors(moments), _rows_for(most, len(lower), 0)
         solution = np.empty_like(vectors)
-        found = wave_describing.settle(
-            factor.inverse,
-            factor.turned,
-            information,
-            thick,
-            tolerance,
-            fineness.nu,
-            fineness.up_to,
-            most,
-            vectors,
-            self._room_of(n_features),
-            rows,
-            solution,
-        )
+        sums = terms.sums_of(information, vectors, tolerance, *fineness)
+        found = terms.solve_sums(self._message(lower, information, rows, 1.0), sums, thick, solution)
         return Rows(rows[:found]), solution.reshape(moments.shape)
 
     def stepped(
         self, information: Array, n: float, thick: float, change: Array, residual: Array, trust: Numbers, size: Numbers
     ) -> Stepped:
         """The root's step d, whitened by what it told, shortened and rounded."""
-        n_features = len(information)
-        lower, rows = np.zeros_like(information), change.reshape(-1, n_features)
-        said, moved = np.empty((len(rows), n_features + 1), dtype=np.int64), np.empty_like(rows)
+        lower, rows = np.zeros_like(information), _vectors(change)
+        said, moved = np.empty((len(rows), len(lower) + 1), dtype=np.int64), np.empty_like(rows)
         numbers, squares = np.array([trust, size]).reshape(2, -1), np.empty(len(rows))
-        raised = wave_stepping.step(
-            information,
-            n,
-            thick,
-            self._room_of(n_features)[0],
-            lower,
-            rows,
-            residual.reshape(-1, n_features),
-            numbers,
-            said,
-            moved,
-            squares,
-        )
+        step = terms.root_step(information, n, thick, rows, _vectors(residual), numbers)
+        raised = terms.take_step(step, lower, said, moved, squares, self._workspace)
         if change.ndim == 1:
-            return Stepped((lower, bool(raised)), int(said[0, 0]), said[0, 1:], moved[0], float(squares[0]))
-        return Stepped((lower, bool(raised)), said[:, 0], said[:, 1:], moved, squares)
-
-    def _room_of(self, n_features: int) -> Array:
-        """Room for two matrices."""
-        size = -(-n_features // 4) * 4
-        if self._room is None or self._room.shape[1] != size:
-            self._room = aligned(2 * size, n_features, np.float64).reshape(2, size, size)
-        return self._room
+            return Stepped((lower, raised), int(said[0, 0]), said[0, 1:], moved[0], float(squares[0]))
+        return Stepped((lower, raised), said[:, 0], said[:, 1:], moved, squares)
 
     def inverse(self, lower: Array) -> Array:
         """(L L')^-1, symmetric to the bit."""
         made = np.empty_like(lower)
-        wave_inverting.square(lower, self._room_of(len(lower))[0], made)
+        linalg.square_of_inverse(lower, made, self._workspace)
         return made
 
     def inverted(self, matrix: Array) -> Array:
@@ -364,11 +277,28 @@ class CompiledArithmetic(Arithmetic):
 
     def add_share(self, total: Array, n: float, information: Array) -> None:
         """S + n U into S."""
-        wave_describing.add_share(total, n, information)
+        linalg.add_scaled(total, n, information)
 
     def above(self, symmetric: Array, least: float) -> bool:
         """Whether all eigenvalues are larger than ``least``."""
-        return bool(wave_kernels.above(symmetric, least, self._room_of(len(symmetric))[0]))
+        return linalg.above(symmetric, least, self._workspace)
+
+
+def _raised(message: Message) -> Array:
+    """What a message's base becomes by its terms."""
+    made = np.empty((message.n, message.n))
+    terms.add_terms(message, made)
+    return made
+
+
+def _vectors(array: Array) -> Array:
+    """A row, or one for each output, that the core can read."""
+    return np.ascontiguousarray(array.reshape(-1, array.shape[-1]))
+
+
+def _rows_for(most: int, n_features: int, outputs: int) -> Array:
+    """Room for so many terms at the most, and a vector of each output."""
+    return np.empty((min(most, n_features) + outputs, n_features + 2), dtype=np.int64)
 
 
 def _vectors_of(rows: Array, found: int, moments: Array) -> tuple[int | Array, Array]:

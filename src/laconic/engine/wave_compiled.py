@@ -11,46 +11,66 @@ from typing import Any, final
 import numpy as np
 
 from laconic._validate import Array
-from laconic.engine import endings, wave_rounds, wave_sums
+from laconic.engine import endings
 from laconic.engine.chunk import Chunk
 from laconic.engine.wave_arithmetic import CompiledArithmetic
 from laconic.engine.waving import Waving
-from laconic.engine.wide import whole_lines
 from laconic.native.arrays import aligned
 from laconic.native.features import map_features
 from laconic.native.run import LOSSES
+from laconic.native.waves import OwnSums, Rounds, Samples, whole
 from laconic.waves import Common, Node, Own, Rule, records
 from laconic.waves.own import Probe, Report, Seen, reminded
 from laconic.waves.rule import Numbers
 
 _SCALED_ROWS = 32
+_LINE = 8  # doubles of a cache line: no wide vector of a matrix straddles two
 
 
 @final
 class Block:
     """The models and data of all agents, and the samples that are learned at the moment."""
 
-    def __init__(self, n_agents: int, n_features: int, outputs: int = 1) -> None:
+    def __init__(self, rule: Rule, n_agents: int, n_features: int) -> None:
+        outputs = rule.outputs
         self.n_agents, self.n_features, self.outputs = n_agents, n_features, outputs
         self.weights = aligned(n_agents * outputs, n_features, np.float64)
         self.theta = aligned(n_agents * outputs, n_features, np.float64)
         size = self.size = self.weights.shape[1]
-        self.spread = aligned(n_agents * size, whole_lines(n_features), np.float64)
-        self.left = aligned(n_agents, n_features, np.float64)  # what is still to be subtracted from each P
-        self.gain = aligned(1, n_features, np.float64)
+        self.spread = aligned(n_agents * size, -(-n_features // _LINE) * _LINE, np.float64)
+        self.pending = aligned(n_agents, n_features, np.float64)  # what is still to be subtracted from each P
         self.scaled = aligned(_SCALED_ROWS, n_features, np.float64)
+        for agent in range(n_agents):
+            np.fill_diagonal(self.matrix(agent), 1.0 / rule.ridge)
+        arrays = self.weights, self.spread, self.pending, self.theta
+        self.rounds: Rounds = Rounds.over(*arrays, LOSSES[str(rule.loss.kernel)], rule.forgetting)
         self.changed = False  # whether a model was replaced since the last round
-        self.phi, self.squares, self.now = aligned(0, n_features, np.float64), np.empty((0, 2 + outputs)), 0
+        self._samples: Samples = Samples.of(step=n_agents)
+        self.begin(aligned(0, n_features, np.float64))
+
+    def begin(self, phi: Array) -> None:
+        """Take other samples, of which none is learned yet."""
+        self.phi, self.squares, self.now = phi, np.empty((len(phi), 2 + self.outputs)), 0
+        self._samples.put(phi=self.phi, squares=self.squares)
 
     def models(self, rows: Array, agent: int) -> Array:
         """An agent's model among ``rows`` of all: (D,), or (K, D)."""
         own = rows[agent * self.outputs : (agent + 1) * self.outputs, : self.n_features]
         return own[0] if self.outputs == 1 else own
 
+    def matrix(self, agent: int) -> Array:
+        """A view of an agent's P, but for what is pending; tiles above the diagonal are not kept."""
+        return self.spread[agent * self.size : agent * self.size + self.n_features, : self.n_features]
+
     def rows(self, agent: int, first: int) -> tuple[Array, Array]:
         """Features and squares of an agent's samples from round ``first`` of the block to now."""
         part = slice(first * self.n_agents + agent, self.now * self.n_agents, self.n_agents)
         return self.phi[part], self.squares[part]
+
+    def samples(self, agent: int, first: int) -> Samples:
+        """The same for the core; good until the next call."""
+        self._samples.first, self._samples.stop = first * self.n_agents + agent, self.now * self.n_agents
+        return self._samples
 
 
 class BlockOwn(Own):
@@ -58,50 +78,36 @@ class BlockOwn(Own):
 
     def __init__(self, rule: Rule, arithmetic: CompiledArithmetic, block: Block, agent: int) -> None:
         self.rule, self.arithmetic, self._block, self._agent = rule, arithmetic, block, agent
-        n, size = block.n_features, block.size
-        self._information, self._moments = aligned(size, n, np.float64), aligned(block.outputs, n, np.float64)
-        self._numbers = np.zeros(1 + block.outputs)
+        n, size, outputs = block.n_features, block.size, block.outputs
+        self._information, self._moments = aligned(size, n, np.float64), aligned(outputs, n, np.float64)
+        self._numbers = np.zeros(1 + outputs)
+        self._watched, self._fresh = aligned(2 * outputs, n, np.float64), np.zeros((outputs, 3))
+        arrays = self._information, self._moments, self._numbers, block.scaled
+        self._sums: OwnSums = OwnSums.over(n, *arrays, rule.forgetting)
+        self._sums.put(watched=self._watched, sums=self._fresh)
         self._added = 0  # rounds of the block whose samples are in A
         self._mark: int | None = None  # the round of the block from which on samples are "since"
         self._before: list[tuple[Array, Array]] = []  # samples since, of earlier blocks
         self._direction: Array | None = None
-        self._watched, self._sums = aligned(2 * block.outputs, n, np.float64), np.zeros((block.outputs, 3))
-        self._counted = 0  # rounds of the block whose samples are in these sums
-        np.fill_diagonal(block.spread[agent * size : agent * size + n, :n], 1.0 / rule.ridge)
+        self._counted = 0  # rounds of the block whose samples are among the fresh ones
 
     def _place(self, spread: Array, weights: Array) -> None:
-        block, n = self._block, self._block.n_features
-        start = self._agent * block.size
-        block.spread[start : start + n, :n], block.left[self._agent] = spread, 0.0
+        block = self._block
+        block.matrix(self._agent)[...], block.pending[self._agent] = spread, 0.0
         block.models(block.weights, self._agent)[...] = weights
         block.changed = True
 
     def _add(self) -> None:
         block = self._block
         if self._added < block.now:
-            wave_sums.add_samples(
-                self._information,
-                self._moments,
-                self._numbers,
-                block.phi,
-                self._added * block.n_agents + self._agent,
-                block.n_agents,
-                block.now * block.n_agents,
-                block.squares,
-                self.rule.forgetting,
-                block.scaled,
-            )
+            self._sums.add(block.samples(self._agent, self._added))
             self._added = block.now
 
     def watch(self, theta: Array, probe: Probe) -> None:
         """Samples from here on are fresh."""
         n, self._direction, self._counted = self._block.n_features, probe.direction, self._block.now
-        watched, sums = self._watched, self._sums
-        if self._block.outputs == 1:
-            watched[0, :n], watched[1, :n] = theta, probe.direction
-            sums[0, 0], sums[0, 1], sums[0, 2] = probe[1:]
-        else:
-            watched[::2, :n], watched[1::2, :n], sums.T[:] = theta, probe.direction, probe[1:]
+        self._watched[::2, :n], self._watched[1::2, :n] = theta, probe.direction
+        self._fresh[:, 0], self._fresh[:, 1], self._fresh[:, 2] = probe[1:]
 
     @property
     def probe(self) -> Probe | None:
@@ -110,14 +116,13 @@ class BlockOwn(Own):
             return None
         self._count()
         if self._block.outputs == 1:
-            return Probe(self._direction, *self._sums[0].tolist())
-        return Probe(self._direction, *self._sums.T.copy())
+            return Probe(self._direction, *self._fresh[0].tolist())
+        return Probe(self._direction, *self._fresh.T.copy())
 
     def _count(self) -> None:
         block = self._block
         if self._direction is not None and self._counted < block.now:
-            first, stop = (round_ * block.n_agents + self._agent for round_ in (self._counted, block.now))
-            wave_sums.watch(block.phi, first, block.n_agents, stop, block.squares, self._watched, self._sums)
+            self._sums.watch(block.samples(self._agent, self._counted))
             self._counted = block.now
 
     def finish_block(self) -> None:
@@ -144,7 +149,7 @@ class BlockOwn(Own):
         """A, to be added to."""
         self._add()
         made = np.empty((self._block.n_features, self._block.n_features))
-        wave_sums.whole(self._information, made)
+        whole(self._information, made)
         return made
 
     @property
@@ -167,30 +172,13 @@ class BlockOwn(Own):
 
     def report(self, theta: Array, step: Array) -> Report:
         """All that there is to say at a model, and of its last step d."""
-        block, agent = self._block, self._agent
-        n, outputs, n_agents = block.n_features, block.outputs, block.n_agents
+        block = self._block
+        n, outputs = block.n_features, block.outputs
         made, residual, seen = np.empty((n, n)), np.empty((outputs, n)), np.empty((outputs, 5))
         counted = block.now if self._direction is None else self._counted
-        count = wave_sums.report(
-            self._information,
-            self._moments,
-            self._numbers,
-            block.phi,
-            self._added * n_agents + agent,
-            counted * n_agents + agent,
-            n_agents,
-            block.now * n_agents,
-            block.squares,
-            self.rule.forgetting,
-            block.scaled,
-            self._watched,
-            self._sums,
-            theta.reshape(outputs, n),
-            step.reshape(outputs, n),
-            made,
-            residual,
-            seen,
-        )
+        rows = theta.reshape(outputs, n), step.reshape(outputs, n)
+        samples, first = block.samples(self._agent, self._added), counted * block.n_agents + self._agent
+        count = self._sums.report(samples, first, *rows, made, residual, seen)
         self._added = self._counted = block.now
         if outputs == 1:
             energy, *rest = seen[0].tolist()
@@ -203,8 +191,7 @@ class BlockOwn(Own):
         self._add()
         n, outputs = self._block.n_features, self._block.outputs
         residual, seen = np.empty((outputs, n)), np.empty((outputs, 2))
-        rows = theta.reshape(outputs, n), step.reshape(outputs, n)
-        wave_sums.look_back(self._information, self._moments, self._numbers, *rows, residual, seen)
+        self._sums.look_back(theta.reshape(outputs, n), step.reshape(outputs, n), residual, seen)
         if outputs == 1:
             return Seen(residual[0], *seen[0].tolist())
         return Seen(residual, *seen.T.copy())
@@ -221,23 +208,18 @@ class BlockOwn(Own):
 
     def adopt(self, spread: Array, weights: Array) -> None:
         """P and w of a wave, then each sample since."""
-        block, outputs, n = self._block, self._block.outputs, self._block.n_features
-        models = block.spread, block.left, block.weights, block.theta, self._agent
-        wave_rounds.adopt(spread, weights.reshape(outputs, n), *models, *self._samples_since(), block.gain)
+        block = self._block
+        models = weights.reshape(block.outputs, block.n_features)
+        block.rounds.adopt(self._agent, spread, models, self._samples_since())
         self._mark, self._before, block.changed = None, [], True
 
-    def _samples_since(self) -> tuple[Array, int, int, int, Array, float]:
-        """The samples since, for ``wave_rounds.replay``."""
-        block, own, by, forgetting = self._block, self._agent, self._block.n_agents, self.rule.forgetting
+    def _samples_since(self) -> Samples:
+        """The samples since, for the core."""
         if self._before:
             phi, squares = self._samples()
-            return phi, 0, 1, len(squares), squares, forgetting
-        first = block.now if self._mark is None else self._mark
-        return block.phi, first * by + own, by, block.now * by, block.squares, forgetting
-
-    def _replay(self, spread: Array, models: Array, index: int) -> None:
-        """Let one of several models, and its matrix, learn the samples since."""
-        wave_rounds.replay(spread, models, index, *self._samples_since(), self._block.gain)
+            since: Samples = Samples.of(step=1, stop=len(squares), phi=phi, squares=squares)
+            return since
+        return self._block.samples(self._agent, self._block.now if self._mark is None else self._mark)
 
     def replace(self, spread: Array, weights: Array) -> None:
         """P and w that hold all samples so far."""
@@ -247,12 +229,19 @@ class BlockOwn(Own):
         """Put so much of the ridge back into P; w stays what it is."""
         self._place(reminded(self._whole_spread(), ridge), self.weights)
 
+    def rebuild(self, theta: Array) -> None:
+        """Make P and w anew; what is lost may have spread to the ends of rows, too."""
+        block, agent, outputs = self._block, self._agent, self._block.outputs
+        block.spread[agent * block.size : (agent + 1) * block.size] = 0.0
+        block.weights[agent * outputs : (agent + 1) * outputs] = 0.0
+        super().rebuild(theta)
+
     def _whole_spread(self) -> Array:
         """P: a copy."""
-        block, n = self._block, self._block.n_features
+        block, n, start = self._block, self._block.n_features, self._agent * self._block.size
         spread = np.empty((n, n))
-        wave_rounds.finish(block.spread, block.left, self._agent)
-        wave_sums.whole(block.spread[self._agent * block.size : (self._agent + 1) * block.size], spread)
+        block.rounds.finish(self._agent)
+        whole(block.spread[start : start + block.size], spread)
         return spread
 
     def parts(self) -> dict[str, Array]:
@@ -296,13 +285,12 @@ class CompiledWaving(Waving):
     def make_nodes(self) -> list[Node]:
         """A node for each place, over the arrays of one block; what everybody knows they share."""
         rule, arithmetic, n = self.learner.rule(), CompiledArithmetic(), self.features.n_features
-        self._block, self._forgetting = Block(self.network.n_agents, n, rule.outputs), rule.forgetting
-        self._every = rule.reminding
-        self._loss = LOSSES[str(self.learner.loss.kernel)]
+        self._block, self._every = Block(rule, self.network.n_agents, n), rule.reminding
         common = Common.first(rule, arithmetic, n)
-        return [
-            Node(rule, place, BlockOwn(rule, arithmetic, self._block, place.agent), common) for place in self.places
-        ]
+        return [Node(rule, place, self._make_own(rule, arithmetic, place.agent), common) for place in self.places]
+
+    def _make_own(self, rule: Rule, arithmetic: CompiledArithmetic, agent: int) -> BlockOwn:
+        return BlockOwn(rule, arithmetic, self._block, agent)
 
     def _advance(self, X: Array, y: Array, mapped: bool) -> Chunk:
         n_agents = self.network.n_agents
@@ -313,6 +301,9 @@ class CompiledWaving(Waving):
         labels = np.ascontiguousarray(y[:n_rounds].astype(self.dtype, copy=False), dtype=np.float64)
         labels = labels.reshape(n_rounds, n_agents, self._block.outputs)
         record = Record(labels.shape, y.shape[2:], self._collective)
+        self._targets = self._first_targets(labels)
+        block, found = self._block, (record.predictions, self._block.squares, record.found, record.scores)
+        block.rounds.record(block.phi, labels, self._targets, *found)
         finished = ending = 0
         while finished < n_rounds and ending == endings.FINISHED:
             ending, finished, agent = self._stretch(labels, record, finished, n_rounds)
@@ -331,7 +322,7 @@ class CompiledWaving(Waving):
             phi[:, : block.n_features] = samples[:, : block.n_features]
         else:
             phi = map_features(self.features, samples.astype(np.float64, copy=False))
-        block.phi, block.squares, block.now = phi, np.empty((len(phi), 2 + block.outputs)), 0
+        block.begin(phi)
         for agent, node in enumerate(self.nodes):  # of a state that was given; later on it is adopted
             block.models(block.theta, agent)[...] = node.common.theta
 
@@ -358,20 +349,23 @@ class CompiledWaving(Waving):
             said = records.said(self._mail, self.nodes) if sound else None
             if said is not None:
                 record.spoken[stop - 1] = said
-            if not sound or (block.changed and not self._measure(record, stop - 1)):
+            if not sound or (block.changed and not self._block.rounds.measure(self._models(), stop - 1)):
                 self.round -= 1
                 return endings.DIVERGED, stop - 1, 0
             block.changed = False
         return status, stop, 0
 
     def _run_quiet(self, labels: Array, record: Record, first: int, stop: int) -> tuple[int, int]:
-        """``_quiet``; models that are lost on the way are rebuilt, once a round, and told of in the record."""
-        block, n_agents = self._block, self._block.n_agents
-        largest = np.array([self._largest])
-        self._begin_stretch(labels, first, stop)
+        """Rounds in which nobody speaks: how they ended, and at which row.
+
+        Models that are lost on the way are rebuilt, once a round, and told of in the record.
+        """
+        block, rounds, n_agents, resumes = self._block, self._block.rounds, self._block.n_agents, False
+        rounds.largest = self._largest
+        self._begin_stretch(labels, record, first, stop)
         while True:
-            status, row = self._quiet(labels, record, first, stop, largest)
-            self._largest = float(largest[0])
+            status, row = rounds.advance(first, stop, resumes=resumes)
+            self._largest = rounds.largest
             if status == endings.FINISHED:
                 return status, row
             first, agent = row // n_agents, row % n_agents
@@ -383,45 +377,22 @@ class CompiledWaving(Waving):
             lost &= [(row // n_agents, other) not in record.rebuilt for other in range(n_agents)]
             rebuilt = np.flatnonzero(self._rebuild(lost)).tolist()
             record.rebuilt.update((row // n_agents, other) for other in rebuilt)
-            if not rebuilt or (status == endings.SPOILED and not self._measure(record, first - 1)):
+            if not rebuilt or (status == endings.SPOILED and not rounds.measure_again(first - 1)):
                 return endings.DIVERGED, row
             if first == stop:
                 return endings.FINISHED, stop * n_agents
+            resumes = True
 
-    def _begin_stretch(self, labels: Array, first: int, stop: int) -> None:
-        """What there is to do once before these rounds, however often ``_quiet`` has to begin."""
+    def _first_targets(self, labels: Array) -> Array:
+        """Labels of a chunk as they are learned from."""
+        return labels
 
-    def _measure(self, record: Record, t: int) -> bool:
-        """How far models are apart after a round in which some were adopted; False if they have left all bounds."""
-        block = self._block
-        return bool(wave_rounds.measure(self._models(), block.outputs, block.theta, block.gain, record.found, t))
+    def _begin_stretch(self, labels: Array, record: Record, first: int, stop: int) -> None:
+        """What there is to do before these rounds."""
 
     def _models(self) -> Array:
         """The models that predict."""
         return self._block.weights
-
-    def _quiet(self, labels: Array, record: Record, first: int, stop: int, largest: Array) -> tuple[int, int]:
-        """Rounds in which nobody speaks: how they ended, and at which row."""
-        block = self._block
-        ended: tuple[int, int] = wave_rounds.quiet_rounds(
-            block.phi,
-            labels,
-            first,
-            stop,
-            self._loss,
-            self._forgetting,
-            block.weights,
-            block.spread,
-            block.theta,
-            block.gain,
-            largest,
-            record.predictions,
-            block.squares,
-            record.found,
-            record.scores,
-            block.left,
-        )
-        return ended
 
     def _next_talk(self) -> int:
         """When somebody may speak next, from the start of a wave until all have adopted it; or P be reminded."""
@@ -439,7 +410,7 @@ class Record:
         self.n_agents, self._outputs = n_agents, outputs
         self.predictions, self.found = np.empty(shape), np.empty((n_rounds, 3))
         self._collective = collective
-        self.scores = np.empty((2, n_rounds if collective else 0, n_agents))  # of one type: kernels are compiled once
+        self.scores = np.empty((2, n_rounds if collective else 0, n_agents))
         self.stack: Array | None = None
         self.spoken: dict[int, records.Said] = {}
         self.rebuilt: set[tuple[int, int]] = set()  # round of the chunk, and agent

@@ -17,8 +17,8 @@ from laconic.engine.mapping import map_own
 from laconic.engine.outcome import advice, bad_input, make_trace
 from laconic.engine.run import make_engine
 from laconic.features import OwnFeatures, RandomFeatures
-from laconic.native.features import map_features
 from laconic.learners import Learner, Speech
+from laconic.native.features import map_features
 from laconic.network import Network
 from laconic.trace import State
 from laconic.waves import places

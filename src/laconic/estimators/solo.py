@@ -6,6 +6,7 @@ work. ``Solo`` runs the rounds of one agent (``engine.one``) that nobody hears.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import final
 
 import numpy as np
@@ -93,7 +94,7 @@ class Solo:
         if status == BAD_INPUT:
             raise ValueError("the features of a sample must be finite numbers, and not so large that phases overflow.")
         past = np.empty((0, 1, self.features.n_inputs)), np.empty((0, 1))
-        trace = simulate(self.learner, self.features, ALONE, *past, state=self.state())
+        trace = dataclasses.replace(simulate(self.learner, self.features, ALONE, *past), state=self.state())
         raise Diverged(self.round + 1, trace, f"{self.learner.advice()} The learner is {self.learner!r}.")
 
     @property

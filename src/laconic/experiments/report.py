@@ -131,7 +131,7 @@ def _about(results: Mapping[str, Any]) -> View:
         "wall time": words.seconds(about["seconds"]) if about.get("seconds") is not None else None,
         "machine": about.get("machine"),
         "software": ", ".join(
-            f"{name} {about[name.lower()]}" for name in ("Python", "NumPy", "numba") if about.get(name.lower())
+            f"{name} {about[name.lower()]}" for name in ("Python", "NumPy") if about.get(name.lower())
         ),
     }
     return {

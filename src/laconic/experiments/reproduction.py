@@ -259,7 +259,6 @@ def _about(plan: Scope, quick: bool) -> dict[str, Any]:
         "machine": f"{_processor()}, {os.cpu_count()} cores, {platform.system()}",
         "python": platform.python_version(),
         "numpy": version("numpy"),
-        "numba": version("numba"),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 

@@ -23,6 +23,8 @@ _COUNTED = 5.0  # deviations that a wild label counts as
 _SPARED = 8  # wild labels in a row after which the stream has moved
 _GAP = 4.0  # times the distance of the next smaller one: what is beyond does not belong to a table's other labels
 _RARE = 25  # labels of which one may be beyond the gap; where more are they are no accident
+_ROUNDED = 1 + 1e-6  # by how much rounding, also of labels in single precision, may exceed what should be
+_MOST_LABELS = 2.0**53  # up to here each whole number is one
 _NO_LABEL = 1e29  # in the place of a label where there was none: what is kept on disk has to be finite
 
 
@@ -74,7 +76,7 @@ class LabelGuard:
     def __init__(self, deviations: float, usual: float | None = None, *, whole: bool = False) -> None:
         self.deviations, self._early = deviations, _EARLY if usual is None and not whole else 0
         self._above = _ABOVE_ALL if whole else _ABOVE
-        self._count = 0 if usual is None else _FIRST
+        self._count, self._usual = 0 if usual is None else _FIRST, usual or 0.0
         self._mean, self._square = 0.0, 0.0 if usual is None else usual * usual
         self._row, self._farthest = 0, 0.0 if usual is None else usual
         self._last, self._first = _NO_LABEL, np.zeros(_FIRST)
@@ -135,6 +137,16 @@ class LabelGuard:
     def numbers(self) -> Array:
         """All that it has learned."""
         return np.array([self._count, self._mean, self._square, self._row, self._farthest, self._last, *self._first])
+
+    def check(self, numbers: Array, largest: float = math.inf) -> None:
+        """ValueError unless labels of at most that size can have taught it these ``numbers``."""
+        count, mean, square, row, farthest, last, *first = numbers.tolist()
+        most = _ROUNDED * max(largest, self._usual)
+        counts = all(0 <= n <= _MOST_LABELS and n == int(n) for n in (count, row))
+        sizes = abs(mean) <= most and 0 <= square <= 4 * most * most and 0 <= farthest <= 2 * most
+        labels = max(map(abs, first)) <= most and (abs(last) <= most or last == _NO_LABEL)
+        if not (counts and sizes and labels):
+            raise ValueError("state has limits of labels that no labels can have set.")
 
     def restore(self, numbers: Array) -> None:
         """Take over what ``numbers`` gave."""

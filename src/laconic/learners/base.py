@@ -78,7 +78,7 @@ class Kernel(NamedTuple):
     Attributes
     ----------
     step : str
-        Its rung in ``engine.steps``.
+        Its name in ``core/learners.h``.
     rate : schedule
         What a step is measured by, as a function of the round: eta of ADMM, the step of a gradient.
     rho, mixing : float
@@ -171,6 +171,13 @@ class Learner(ABC):
     def moved(self, state: Any, weights: Array) -> Any:
         """The state whose ``weights`` are these: for an agent that takes over a model, or shortens its own."""
         return state._replace(weights=weights)
+
+    def why_not(self, state: Any) -> str:
+        """What a state from a file holds that this learner cannot have come to; nothing, as by default, if all may be.
+
+        All numbers of it are finite. What is used to find a place, or that no later round could mend, belongs here.
+        """
+        return ""
 
     def precise(self) -> frozenset[str]:
         """The parts of the state that are kept in double precision always; by default the sums of who clips pulls.

@@ -22,6 +22,8 @@ _FLOOR = 0.01  # of the votes, shared by all: who was wrong for long can be righ
 _FLATTEST = 0.05  # curvature that a sample counts with at least
 _WORST = 50.0  # the exponent that a single label can cost an expert
 _BENT = ("squared", "logistic", "hinge", "squared-hinge")  # losses whose curvature is compiled
+_ROUNDING, _TINY = 1e-5, 1e-300  # of a file's numbers, which may be those of a run in single precision
+_MOST_SEEN = 2.0**53  # labels: up to here each whole number is one
 _MIXING, _MIXING_ALONE = 0.5, 1.0  # with least squares among the experts, and without
 
 
@@ -155,6 +157,25 @@ class Experts(Learner):
         voting = Voting(self.steps, self.memories, self.ridge)
         return Kernel("experts", Constant(1.0), mixing=self.mixing, experts=voting)
 
+    def why_not(self, state: ExpertsState) -> str:
+        """Votes that are no shares, labels that were not counted, P that is not positive, or another mixture."""
+        if not (np.all(state.votes >= 0) and np.allclose(state.votes.sum(axis=1), 1, rtol=0, atol=_ROUNDING)):
+            return "votes that are no shares"
+        if not np.all((state.seen >= 0) & (state.seen <= _MOST_SEEN) & (state.seen == np.floor(state.seen))):
+            return "labels that cannot be counted"
+        if not np.all(state.cost >= 0):
+            return "costs below zero"
+        mixed, size = _mixed(state), np.abs(state.models).max(initial=0.0)
+        if not np.all(np.abs(mixed - state.weights) <= _ROUNDING * (1 + size)):
+            return "weights that are no mixture of its experts"
+        for r, f in enumerate(self.memories):
+            n = state.weights.shape[1]
+            leak = min(1.0, n * (1 - f)) * self.ridge if f < 1 else self.ridge
+            most = 2 / max(leak * f ** (n + 1), _TINY)
+            if not all(_is_spread(spread, most) for spread in state.spread[:, r]):
+                return "a spread that no samples have"
+        return ""
+
     def precise(self) -> frozenset[str]:
         """All but the mixture."""
         return frozenset({"models", "votes", "spread", "cost", "seen"})
@@ -250,6 +271,17 @@ class Experts(Learner):
         believed = votes * np.exp(-exponents)
         shares = believed / believed.sum(axis=1, keepdims=True)
         return (1 - _FLOOR) * shares + _FLOOR / votes.shape[1]
+
+
+def _is_spread(spread: Array, most: float) -> bool:
+    """Whether that can be P: symmetric, positive but for rounding, and no entry beyond ``most``."""
+    if not (np.array_equal(spread, spread.T) and np.abs(np.diag(spread)).max() <= most):
+        return False
+    try:
+        np.linalg.cholesky(spread + _ROUNDING * np.abs(np.diag(spread)).max() * np.eye(len(spread)))
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def _mixed(state: ExpertsState) -> Array:

@@ -1,7 +1,7 @@
 """The core's library, and structures that hold pointers into arrays.
 
-A structure of ``core/*.h`` is declared once here as well, field by field; ``check_layouts`` compares their sizes. Arrays
-are checked where they enter a structure: the kernels trust what they are given.
+A structure of ``core/*.h`` is declared here as well, field by field. Arrays are checked where they enter a structure:
+the core trusts what it is given.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def address(array: np.ndarray) -> int:
         return ctypes.addressof(_nothing_of(array))
     except TypeError:  # it is read-only
         assert array.flags.c_contiguous
-    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
+    return array.__array_interface__["data"][0]
 
 
 def doubles(array: np.ndarray, *shape: int) -> int:
@@ -129,7 +129,7 @@ class Structure(ctypes.Structure):
 
     def array(self, name: str) -> np.ndarray:
         """The array that a field points into."""
-        return self._kept[name]  # type: ignore[no-any-return]
+        return self._kept[name]
 
     def structure(self, name: str) -> Any:
         """The structure that a field points to."""

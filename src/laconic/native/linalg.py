@@ -35,6 +35,9 @@ class Workspace:
         self._for = (-1, -1, -1)
         self._address = 0
 
+    def __reduce__(self) -> Any:
+        return Workspace, ()  # addresses do not travel
+
     def of(self, n_features: int, n_terms: int = 0, n_outputs: int = 1) -> int:
         """Where there is room for a message of so many terms and vectors, or for any matrix on the way."""
         n, terms, outputs = self._for

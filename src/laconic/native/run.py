@@ -1,12 +1,12 @@
 """A run in the core: its numbers, its graph, what its agents hold, and room to work in.
 
-The structures are those of ``core/run.h``. The simulator has one ``Run`` for all agents, a running agent is a ``Run`` of
-one agent and of the replicas of its neighbours, and a process of an MPI job is one of its agents and of the replicas of
-those elsewhere.
+The structures are those of ``core/run.h``. The simulator has one ``Run`` for all agents. A running agent is a ``Run``
+of one agent and the replicas of its neighbours; a process of an MPI job has its agents and the replicas of others.
 """
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Mapping
 from typing import Any, ClassVar, final
 
@@ -14,31 +14,35 @@ import numpy as np
 
 from laconic._validate import Array
 from laconic.channel import Budget, EntropyQuantizer, Quantizer, longest_message
-from laconic.engine.support import kernel_of
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
 from laconic.learners.base import SPOKEN, Voting
 from laconic.losses import Loss
 from laconic.native.arrays import VECTOR_BYTES, aligned
-from laconic.native.binding import INTEGER, POINTER, REAL, Structure
+from laconic.native.binding import INTEGER, POINTER, REAL, Structure, library
 from laconic.native.features import FeatureMap
 
-# The enumerations of core/run.h.
-LOSSES = {"squared": 0, "logistic": 1, "hinge": 2, "squared-hinge": 3}
-ODKLA, DOKL, COMBINE_THEN_ADAPT, ADAPT_THEN_COMBINE, LOCAL, EXPERTS = range(6)
-STEPS = {
-    "linearized": ODKLA,
-    "proximal": DOKL,
-    "combine-then-adapt": COMBINE_THEN_ADAPT,
-    "adapt-then-combine": ADAPT_THEN_COMBINE,
-    "local": LOCAL,
-    "experts": EXPERTS,
-}
+
+def _numbered(function_name: str) -> dict[str, int]:
+    """The names of an enumeration of the core, numbered as there."""
+    core = library()
+    if core is None:
+        return {}
+    names = core[function_name]
+    names.restype = ctypes.c_char_p
+    return {name: k for k, name in enumerate(names().decode().split())}
+
+
+LOSSES, STEPS = _numbered("loss_names"), _numbered("learner_names")
+_DUAL = {STEPS.get(name) for name in ("linearized", "proximal")}
+_COMBINE_LAST = {STEPS.get(name) for name in ("adapt-then-combine", "experts")}
+
+# Enumerations of core/run.h.
 DENSE, RISE, TREAD, ENTROPY = range(4)
 _ROUNDINGS = {"rise": RISE, "tread": TREAD}
 BY_ROUND, BY_MESSAGE, BY_BIT = range(3)
 SILENT, SENT, SAME = range(3)
-FINISHED, BAD_INPUT, DIVERGED, AGAIN = range(4)
+FINISHED, BAD_INPUT, DIVERGED, AGAIN, SPOILED = range(5)
 
 _CACHED = 1 << 21  # bytes of models, as in core/rounds.c
 _MOST_HALVED = 4  # vectors of a row: of more than these half a one is too little
@@ -132,18 +136,18 @@ class Run(Structure):
     @property
     def dual(self) -> bool:
         """Whether agents have duals."""
-        return self.algorithm in (ODKLA, DOKL)
+        return self.algorithm in _DUAL
 
     @property
     def combines_last(self) -> bool:
         """Whether agents combine when all have sent; else at the beginning of the next round."""
-        return self.algorithm in (ADAPT_THEN_COMBINE, EXPERTS)
+        return self.algorithm in _COMBINE_LAST
 
 
 def make_run(learner: Learner, features: RandomFeatures, n_agents: int, dtype: Any) -> Run:
     """A run with the learner's numbers, rounded to the working precision, and without agents."""
-    kernel, loss, channel = kernel_of(learner), learner.loss.kernel, learner.channel
-    assert loss is not None  # ``supports`` has been asked
+    kernel, loss, channel = learner.kernel(), learner.loss.kernel, learner.channel
+    assert kernel is not None and loss is not None  # ``supports`` has been asked
     quantizer = channel.quantizer if channel else None
 
     def real(value: float) -> float:
@@ -279,4 +283,3 @@ class Stream(Structure):
         if collective:
             made.put(squares=np.empty(shape), losses=np.empty(shape))
         return made
-

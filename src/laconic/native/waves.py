@@ -1,6 +1,6 @@
 """Recursive least squares in the core: rounds between waves, with arms or without, and the sums of an agent's data.
 
-A caller keeps the structures: ``Rounds`` and ``ArmArrays`` for all agents, ``Model`` and ``OwnSums`` for each of them.
+A caller keeps the structures: ``Rounds`` and ``ArmArrays`` for all agents, ``OwnSums`` for each of them.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from laconic._validate import Array
-from laconic.engine.endings import DIVERGED, FINISHED, SPOILED
 from laconic.native.arrays import aligned
 from laconic.native.binding import INTEGER, POINTER, REAL, Structure, address, doubles, function
+from laconic.native.run import DIVERGED, FINISHED, SPOILED
 
 _BLOCK_ROUNDS = 32  # at most: each brings the matrices of a group from memory once
 _GROUP_BYTES = 2**17  # of matrices, where four or more fit: models and samples are then read in longer runs
@@ -26,9 +26,9 @@ class _Core:
 
     def __init__(self) -> None:
         rounds, none = (POINTER, INTEGER, INTEGER), {"result": None}
-        self.finish = function("finish_matrix", POINTER, **none)
-        self.replay = function("replay_samples", POINTER, POINTER, **none)
-        self.adopt = function("adopt_model", POINTER, POINTER, POINTER, INTEGER, POINTER, POINTER, **none)
+        self.finish = function("finish_agent", POINTER, INTEGER, **none)
+        self.adopt = function("adopt_wave", POINTER, INTEGER, POINTER, POINTER, INTEGER, POINTER, **none)
+        self.replay_arm = function("replay_arm", POINTER, INTEGER, INTEGER, POINTER, **none)
         self.predict = function("predict_sample", POINTER, INTEGER, INTEGER, POINTER, POINTER, **none)
         self.add = function("add_samples", POINTER, POINTER, **none)
         self.watch = function("watch_samples", POINTER, POINTER, **none)
@@ -54,7 +54,7 @@ def core() -> _Core:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# One agent
+# The data of one agent
 # --------------------------------------------------------------------------------------------------------------------
 
 
@@ -65,43 +65,6 @@ class Samples(Structure):
         *((name, INTEGER) for name in ("first", "step", "stop")),
         *((name, POINTER) for name in ("phi", "squares")),
     ]
-
-
-class Model(Structure):
-    """``Rls`` of ``core/rls.h``: one agent's models and P - u u', where u is pending."""
-
-    _fields_: ClassVar[Any] = [
-        *((name, INTEGER) for name in ("size", "stride", "n_outputs")),
-        ("forgetting", REAL),
-        *((name, POINTER) for name in ("spread", "models", "pending", "gain")),
-    ]
-
-    @classmethod
-    def within(cls, weights: Array, spread: Array, pending: Array, gain: Array, forgetting: float) -> Model:
-        """The structure over parts of the arrays of all agents."""
-        n_outputs, size = weights.shape
-        arrays = {"spread": spread, "models": weights, "pending": pending, "gain": gain}
-        made: Model = cls.of(size=size, stride=spread.shape[1], n_outputs=n_outputs, forgetting=forgetting, **arrays)
-        return made
-
-    def finish(self) -> None:
-        """Subtract from P the product that is pending."""
-        core().finish(byref(self))
-
-    def adopt(self, spread: Array, models: Array, theta: Array, since: Samples) -> None:
-        """P (D, D) and models (K, D) of a wave, which theta are too; then learn the samples since."""
-        spread, models = np.ascontiguousarray(spread), np.ascontiguousarray(models)
-        n = models.shape[1]
-        core().adopt(byref(self), address(spread), address(models), n, address(theta), byref(since))
-
-    def replay(self, samples: Samples) -> None:
-        """Learn samples again, in their order."""
-        core().replay(byref(self), byref(samples))
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# The sums of its data
-# --------------------------------------------------------------------------------------------------------------------
 
 
 class _Report(Structure):
@@ -151,9 +114,11 @@ class OwnSums(Structure):
 
         A row of ``seen`` is c, then the two numbers of ``look_back``, then the first two of ``sums``.
         """
-        given = {"theta": np.ascontiguousarray(theta), "change": np.ascontiguousarray(change)}
-        arguments = _Report.of(counted=counted, made=made, residual=residual, seen=seen, **given)
-        core().report(byref(self), byref(samples), byref(arguments))
+        outputs, n = theta.shape
+        theta, change = np.ascontiguousarray(theta), np.ascontiguousarray(change)
+        arrays = [doubles(array, outputs, n) for array in (theta, change, residual)]
+        to = _Report(*arrays[:2], doubles(made, n, n), arrays[2], doubles(seen, outputs, 5), counted)
+        core().report(byref(self), byref(samples), byref(to))
         return float(self.array("numbers")[0])
 
 
@@ -172,24 +137,6 @@ class ArmArrays(Structure):
         *((name, POINTER) for name in ("stack", "errors", "turns", "first", "pending", "raised")),
         *((name, POINTER) for name in ("shared", "adopted", "stacks")),
     ]
-
-    @classmethod
-    def over(cls, arms: Any) -> ArmArrays:
-        """The structure over what ``engine.personal.make_arms`` makes."""
-        forgetting, ridge, step, n_features = arms.settings
-        names = ("models", "pair", "pair_spread", "recent", "recent_spread", "quick", "stack", "errors", "turns")
-        n_agents, size = arms.models.shape
-        made: ArmArrays = cls.of(
-            n_features=int(n_features),
-            forgetting=forgetting,
-            ridge=ridge,
-            step=step,
-            first=arms.first,
-            pending=np.zeros((4 * n_agents, size)),
-            raised=np.ones(n_agents),
-            **{name: getattr(arms, name) for name in names},
-        )
-        return made
 
     def mix(self, weights: Array) -> None:
         """The mixtures of all agents."""
@@ -218,7 +165,6 @@ class Rounds(Structure):
         theta: Array,
         loss: int,
         forgetting: float,
-        arms: ArmArrays | None = None,
     ) -> Rounds:
         """Rounds over the models (N K, size) and matrices of all agents, with room for a block of rounds."""
         n_agents, size = pending.shape
@@ -227,7 +173,7 @@ class Rounds(Structure):
             doubles(array, rows, size)
         doubles(spread, n_agents * size, spread.shape[1])
         block = min(_BLOCK_ROUNDS, max(1, size // (2 * n_outputs)))  # models of a block: at most half the matrices
-        fitting = _GROUP_BYTES // (4 * size * size * (1 if arms is None else 4))
+        fitting = _GROUP_BYTES // (4 * size * size)
         history = np.empty(((block + 1) * len(weights), size))
         made: Rounds = cls.of(
             n_agents=n_agents,
@@ -248,8 +194,6 @@ class Rounds(Structure):
             learned=np.zeros(n_agents, dtype=np.int64),
             gain=aligned(1, size, np.float64),
         )
-        if arms is not None:
-            made.put(arms=arms)
         return made
 
     def record(
@@ -288,6 +232,21 @@ class Rounds(Structure):
         if row == stop * self.n_agents:
             return FINISHED, row
         return SPOILED if self.spoiled else DIVERGED, row
+
+    def finish(self, agent: int) -> None:
+        """Subtract from an agent's P the product that is pending."""
+        core().finish(byref(self), agent)
+
+    def adopt(self, agent: int, spread: Array, models: Array, since: Samples) -> None:
+        """P (D, D) and models (K, D) of a wave, which theta is too; then the agent learns the samples since."""
+        n_outputs, n = models.shape
+        assert n_outputs == self.n_outputs and n <= self.size
+        spread, models = np.ascontiguousarray(spread), np.ascontiguousarray(models)
+        core().adopt(byref(self), agent, doubles(spread, n, n), address(models), n, byref(since))
+
+    def replay_arm(self, agent: int, arm: int, since: Samples) -> None:
+        """The shrunk arm, 0, or the personal one, 1, learns the samples since."""
+        core().replay_arm(byref(self), agent, arm, byref(since))
 
     def measure_again(self, t: int) -> bool:
         """Distances after round ``t``, which left a model that was not finite and has been replaced."""

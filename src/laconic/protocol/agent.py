@@ -16,7 +16,6 @@ import numpy as np
 
 from laconic import _validate
 from laconic._validate import Array
-from laconic._worded import Argument, Worded
 from laconic.engine import Diverged
 from laconic.engine.endings import BAD_INPUT, DIVERGED, DIVERGENCE, SPOILED
 from laconic.features import RandomFeatures
@@ -25,7 +24,7 @@ from laconic.guard import LARGEST_LABEL
 from laconic.learners import Learner, Speech
 from laconic.model import Model
 from laconic.model.making import make_model
-from laconic.protocol.arguments import bad_sample, check_name, check_neighbours, check_size, read_label
+from laconic.protocol.arguments import bad_sample, check_name, check_neighbours, check_size, lost_model, read_label
 from laconic.protocol.checkpoint import AgentState, load_checkpoint, write_checkpoint
 from laconic.protocol.dialogue import Alert, Message
 from laconic.protocol.guard import learn_guarded
@@ -70,9 +69,8 @@ class Agent:
         On slots, say "nothing to say" after so many silent rounds, so that a neighbour that missed the last message
         finds out; whoever is not heard for ten rounds more is asked to begin anew.
     engine : "auto", "compiled" or "reference"
-        How the rounds are computed: by the simulator's kernels, or by the learner's own steps in NumPy, which needs
-        neither numba nor any time to start. Auto takes the kernels where there are. Agents of both kinds understand
-        each other.
+        How the rounds are computed: by the core, as in the simulator, or by the learner's own steps in NumPy. Auto
+        takes the core where it has the learner. Agents of both kinds understand each other.
     incarnation : int, optional
         64 bits that no other process of this name has; drawn at random if not given, as it should be outside tests.
 
@@ -218,8 +216,7 @@ class Agent:
         if status == BAD_INPUT:
             raise bad_sample()
         if status in (DIVERGED, SPOILED) or not self._can_be_said():
-            lost = f"the model of agent {self.name!r} left all bounds; raise "
-            raise Diverged(t, None, Worded(lost, Argument("eta"), " or lower ", Argument("step"), "."))
+            raise Diverged(t, None, lost_model(self.name, self.learner))
         sent, outside, bits = self._speak(t) if self._speaks else self._say_nothing()
         sent = sent and dialogue.degree > 0
         counters = dialogue.counters

@@ -8,7 +8,9 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from laconic import _validate
+from laconic._worded import Argument, Worded
 from laconic.guard import LARGEST_LABEL
+from laconic.learners import Learner, Speech
 from laconic.waves.rule import Numbers
 
 _MOST_AGENTS = 2**32  # as many as have a number of their own where waves run
@@ -66,3 +68,11 @@ def check_size(n_agents: object, n_neighbours: int) -> int:
 def bad_sample() -> ValueError:
     """The error for an input that no feature map can use."""
     return ValueError("x must be finite, and not so large that the phases of the features overflow.")
+
+
+def lost_model(name: str, learner: Learner) -> Worded:
+    """What to say of an agent whose model left all bounds, and what to change."""
+    lost = f"the model of agent {name!r} left all bounds; "
+    if learner.speech is Speech.OWN:
+        return Worded(lost, learner.advice())
+    return Worded(lost, "raise ", Argument("eta"), " or lower ", Argument("step"), ".")

@@ -31,7 +31,7 @@ AWAY = 10 * STRAIN
 #: Labels by which an agent judges for itself; and rounds in which two neighbours contradict what one alone has said.
 FEW = 8
 #: How many times the agent's own model may be larger than what its neighbours say for them to be believed independent.
-NEAR = 16.0
+SIMILAR = 16.0
 
 
 @final
@@ -63,7 +63,7 @@ class Ledger:
         if self.has_duals and callable(rho):
             raise ValueError("learner must have a number for rho on agents, which keep sums over it.")
         # In the working precision, as in a step.
-        self._rho = float(self.dtype.type(rho)) if self.has_duals and isinstance(rho, Real) else None
+        self.rho = float(self.dtype.type(rho)) if self.has_duals and isinstance(rho, Real) else None
         self._live: tuple[int, ...] = ()
         self.strained = True  # whether a neighbour may be where following it means to diverge
         self.harmless = 0.0  # square of a norm that does not have to be looked at: the yardstick only grows
@@ -153,7 +153,7 @@ class Ledger:
             self.borrowed = vote
         elif vote > self.borrowed:
             size, alone = self.size(), self.vouched and not several
-            if size <= NEAR * vote and not (alone and vote > NEAR * size):
+            if size <= SIMILAR * vote and not (alone and vote > SIMILAR * size):
                 self.borrowed = vote
         self.vouched |= several and not vote * AWAY < self.borrowed
 
@@ -208,7 +208,7 @@ class Ledger:
         model = self.weights if model is None else model
         with np.errstate(over="ignore"):  # a model that is lost
             norm = float(np.dot(model, model)) ** 0.5
-        dual = 0.0 if share is None or self._rho is None else self._rho * float(np.abs(share).max())
+        dual = 0.0 if share is None or self.rho is None else self.rho * float(np.abs(share).max())
         return max(norm, dual)
 
     def begin_with(self, model: Array, several: bool) -> None:
@@ -288,13 +288,13 @@ class Ledger:
         Where pulls are clipped, what passes of the shares counts.
         """
         if self.clips:  # whose shares are aligned
-            if self._rho is not None:
+            if self.rho is not None:
                 self.row.settle()
-        elif self._rho is not None:
+        elif self.rho is not None:
             total = np.zeros(self.n_features)
             for share in shares:
                 total += share
-            self.row.put("duals", self._rho * total)
+            self.row.put("duals", self.rho * total)
 
     # ----------------------------------------------------------------------------------------------------------------
     # What there is to see

@@ -17,7 +17,7 @@ from laconic._worded import ArgumentError
 from laconic.protocol.checkpoint import AgentState, Misplaced
 from laconic.protocol.dialogue import Dialogue
 from laconic.protocol.handshake import COUNT_LIMIT, ROUND_LIMIT
-from laconic.protocol.ledger import FEW, Ledger
+from laconic.protocol.ledger import AWAY, FEW, STRAIN, Ledger
 from laconic.protocol.messages import Decide, Kind, Offer, Statement
 from laconic.protocol.session import LOGGED, Session, Stage
 from laconic.protocol.wave_state import check_waves, put_waves, take_waves
@@ -25,6 +25,9 @@ from laconic.protocol.waving import Waves
 from laconic.protocol.wire import MODEL_LIMIT, SHARE_LIMIT
 
 VERSION = 3
+
+_ROUNDED = 1 + 1e-6
+_APART = 0.1  # how far a dual may be from the sum of its shares, after many rounds in single precision
 
 _COUNTS = ("g", "k", "label", "spoken", "heard", "unheard", "claim", "degree")
 _FLAGS = ("intact", "fresh", "counted")
@@ -98,9 +101,10 @@ def put_state(dialogue: Dialogue, state: AgentState) -> int:
         if isinstance(ledger, Waves):
             memory = check_waves(ledger, about["waves"], arrays)
         else:
-            checked = _check_arrays(ledger, arrays, len(kept))
             tell_whole, (borrowed, vouched) = about["tell_whole"], about["borrowed"]
             largest, borrowed = _yardstick(about["largest"]), _yardstick(borrowed)
+            counts = [end.counted for end in known_ends.values()]
+            checked = _check_arrays(ledger, arrays, counts, max(largest, borrowed))
             if not isinstance(vouched, bool):
                 raise TypeError(f"vouched is {vouched!r}")
             if not isinstance(tell_whole, bool):
@@ -148,8 +152,8 @@ def _put_end(here: Session, end: Session) -> None:
         setattr(here, name, getattr(end, name))
 
 
-def _check_arrays(ledger: Ledger, arrays: dict[str, Array], n_kept: int) -> dict[str, Array]:
-    n, dtype, row = ledger.n_features, ledger.dtype, ledger.row
+def _check_arrays(ledger: Ledger, arrays: dict[str, Array], counted: list[bool], largest: float) -> dict[str, Array]:
+    n, n_kept, dtype, row = ledger.n_features, len(counted), ledger.dtype, ledger.row
     shapes: dict[str, tuple[tuple[int, ...], Any, float]] = {
         **{_place(part): (np.shape(row.part(part)), row.part(part).dtype, np.inf) for part in row.parts},
         "weights": ((n,), dtype, SHARE_LIMIT),
@@ -170,7 +174,34 @@ def _check_arrays(ledger: Ledger, arrays: dict[str, Array], n_kept: int) -> dict
         raise ValueError(f"state has a pull of shape {pull.shape} and type {pull.dtype}.")
     if not np.isfinite(pull).all():
         raise ValueError("state has a pull that is not finite.")
+    _check_sizes(ledger, arrays, counted, largest)
+    rows = type(ledger.learner.init(1, n))
+    why = ledger.learner.why_not(rows(**{part: arrays[_place(part)][None] for part in row.parts}))
+    if why:
+        raise ValueError(f"state has {why}.")
     return arrays
+
+
+def _check_sizes(ledger: Ledger, arrays: dict[str, Array], counted: list[bool], largest: float) -> None:
+    """Whether an agent with labels of at most that size can hold these: what it says is seen in what was said."""
+    said = np.sqrt((arrays["said"].astype(np.float64) ** 2).sum(axis=1))
+    reach = _ROUNDED * max(STRAIN * largest, float(said.max()))
+    own = float(np.sqrt((arrays["weights"].astype(np.float64) ** 2).sum()))
+    here = max(largest, own)
+    followed = said[:1] if ledger.has_duals else said  # who mixes is, after a round, not far from what it was told
+    if here and followed.max() > AWAY * here:
+        raise ValueError("state has what was said where no such agent can be.")
+    if largest and ledger.features.unit and own > reach:
+        raise ValueError("state has weights that no agent can have.")
+    apart = len(said) * (float(said.max()) + reach)
+    if np.abs(arrays["pull"]).max() > 2 * apart:
+        raise ValueError("state has a pull that no neighbours can have.")
+    rho = ledger.rho
+    if rho is not None and not ledger.clips:
+        shares = arrays["shares"][counted].sum(axis=0)
+        size = max(rho * np.abs(arrays["shares"][counted]).max(initial=0.0), np.abs(arrays["duals"]).max())
+        if not (np.abs(arrays["duals"] - rho * shares) <= _APART * size + rho * apart).all():
+            raise ValueError("state has duals that are not the sum of its shares.")
 
 
 def _place(part: str) -> str:
@@ -205,9 +236,9 @@ def _read_end(dialogue: Dialogue, name: str, values: dict[str, Any]) -> Session:
 
 
 def _yardstick(value: object) -> float:
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value < np.inf:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= MODEL_LIMIT:
         raise ValueError("state has rounds or a yardstick that no agent can have.")
-    return float(value)  # where it may be too large for that
+    return float(value)
 
 
 def _count(value: object, limit: int = COUNT_LIMIT) -> int:

@@ -20,7 +20,7 @@ from laconic.protocol.chart import Record
 from laconic.protocol.dialogue import Dialogue
 from laconic.protocol.messages import Decide, Kind, Letter, Offer, Refusal, Survey
 from laconic.protocol.session import APART, GONE, LIVE, OPENING, Session
-from laconic.protocol.waving import AHEAD, Waves
+from laconic.protocol.waving import Waves
 from laconic.protocol.wire import Wire
 
 _ECHOES = 3  # on slots: rounds for which something is said after a wave's message, so that its loss is noticed
@@ -58,11 +58,11 @@ class WaveDialogue(Dialogue):
         said = waves.turn(self.ends, self._lived())
         if waves.node.overdue and waves.node.place.n_agents > 1:
             self._enter(waves.chart.term + 1)
-        for name, why in waves.refused:
-            if why == AHEAD:  # perhaps it is this agent that is late; and who lies so does as much by saying nothing
-                self.refuse(why, self.ends.get(name), name)
-            else:
+        for name, why, blamed in waves.refused:
+            if blamed:
                 self._strike(name, why)
+            else:  # perhaps it is this agent that is late; and who lies so does as much by saying nothing
+                self.refuse(why, self.ends.get(name), name)
         waves.refused = []
         for end in [end for end in self.ends.values() if end.number in waves.node.left_out]:
             self.refuse("too large", end, end.name)  # no strike: perhaps it is honest, and hears who is not

@@ -6,6 +6,7 @@ is decided by the chart that is kept along: who comes back to another tree begin
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -14,16 +15,19 @@ import numpy as np
 from laconic._validate import Array
 from laconic.protocol.chart import Record
 from laconic.protocol.handshake import COUNT_LIMIT
+from laconic.protocol.ledger import FEW
 from laconic.protocol.waving import Waves
 from laconic.protocol.wire import MODEL_LIMIT, SHARE_LIMIT, identity
 from laconic.waves import Common
+from laconic.waves.checking import check_limits
 from laconic.waves.node import Link, Told
 from laconic.waves.own import number_of
-from laconic.waves.roving import FURTHEST, LOGGED, Entry, RovingNode
+from laconic.waves.roving import ASTRAY, FURTHEST, LOGGED, Entry, RovingNode
 from laconic.waves.saving import front_size, joined, node_parts, packed, split, unpacked
 
 _ROUNDING = 1e-6  # how far below zero, of the largest, an eigenvalue may lie
 _LEAST_REACH = 32.0  # targets of losses with labels of one
+_ROUNDED, _TINY = 1 + 1e-6, 1e-200
 _LIMITS = {"theta": MODEL_LIMIT, "step": 2 * MODEL_LIMIT, "since": MODEL_LIMIT, "count": float(COUNT_LIMIT)}
 _LIMITS |= dict.fromkeys(("information", "link"), FURTHEST) | dict.fromkeys(("own", "fronts"), FURTHEST * COUNT_LIMIT)
 
@@ -60,6 +64,7 @@ def take_waves(waves: Waves) -> tuple[dict[str, Any], dict[str, Array]]:
     about = {
         "clock": waves.clock,
         "largest": waves.waver.largest,
+        "borrowed": waves.borrowed,
         "tree": waves.tree,
         "counts": node.counts(),
         "log": [[data.hex(), start, digest] for data, (start, digest) in zip(node.log, node.trail, strict=True)],
@@ -87,9 +92,9 @@ def check_waves(waves: Waves, about: Mapping[str, Any], arrays: Mapping[str, Arr
             raise ValueError(f"state has {name} that no agent can have.")
     parts = {name: array.reshape(()) if not fresh[name].ndim else array for name, array in parts.items()}
     largest = _number(about["largest"])
-    _check_own(parts, largest)
-    if (parts["energy"] < 0).any() or not (parts["trust"] >= 1).all():
-        raise ValueError("state has a common model that no agent can have.")
+    borrowed = _number(about["borrowed"])
+    check_limits(parts, node.rule, size)
+    _check_own(node, parts, max(largest, borrowed))
     front, probe = front_size(size, outputs), outputs * (size + 3)
     if len(parts["fronts"]) % front or len(parts["probe"]) not in (0, probe):
         raise ValueError("state has fronts or a probe of another size.")
@@ -97,12 +102,12 @@ def check_waves(waves: Waves, about: Mapping[str, Any], arrays: Mapping[str, Arr
         _count(int(row[0]), 1 << 32)
         if row[0] != int(row[0]) or row[1] not in (0, 1) or not 0 < row[2] <= COUNT_LIMIT:
             raise ValueError("state has a front that nobody can have said.")
-    if not -1 <= int(parts["marked"]) == (len(parts["since"]) if len(parts["since"]) else int(parts["marked"])):
+    if max(int(parts["marked"]), 0) != len(parts["since"]):
         raise ValueError("state has samples that no wave has left.")
     waves_done = [_count(int(number)) for number in parts["wave"]]
-    if waves_done[0] != waves_done[2] + 1 or float(parts["count"]) < 0 or (parts["square"] < 0).any():
+    if waves_done[0] != waves_done[2] + 1:
         raise ValueError("state has counts that no agent can have.")
-    _check_common(waves, parts, _number(about["counts"]["n"]))
+    _check_common(waves, parts, _number(about["counts"]["n"]), largest)
     letter = parts["pending"].tobytes()
     if letter:
         node.arithmetic.decode(letter, size, down=False, outputs=outputs)
@@ -119,6 +124,7 @@ def check_waves(waves: Waves, about: Mapping[str, Any], arrays: Mapping[str, Arr
         for name in ("inbox", "early")
     }
     more = {"clock": _count(about["clock"]), "tree": _count(about["tree"], 1 << 64), "largest": largest, **kept}
+    more["borrowed"] = borrowed
     more["begun"] = {_count(number, 1 << 32) for number in about["begun"]}
     return WaveMemory(parts, counts, log, links, more, records)
 
@@ -127,6 +133,7 @@ def put_waves(waves: Waves, memory: WaveMemory, names: set[str]) -> None:
     """Know what was kept; only neighbours that go by these ``names`` can have said something."""
     about, node = memory.about, waves.node
     waves.clock, waves.waver.largest, waves.begun = about["clock"], about["largest"], about["begun"]
+    waves.borrowed, waves.labels = about["borrowed"], FEW * (about["largest"] > 0)
     waves.chart.records = {identity(record.name): record for record in memory.records}
     waves.inbox = {name: parts for name, parts in about["inbox"].items() if name in names}
     waves.early = {name: parts[0] for name, parts in about["early"].items() if name in names}
@@ -147,28 +154,56 @@ def _check(name: str, array: Array, shape: tuple[int | None, ...], kind: np.dtyp
         raise ValueError(f"state has {name} that is not finite.")
 
 
-def _check_own(parts: Mapping[str, Array], largest: float) -> None:
+def _check_own(node: RovingNode, parts: Mapping[str, Array], largest: float) -> None:
     """Whether these can be the sums, spread and model of samples with labels of at most that size."""
+    rule, n = node.rule, node.n_features
+    labels = _ROUNDED * max(largest, _LEAST_REACH)
     count, reach = max(float(parts["count"]), 1.0), max(largest, _LEAST_REACH)
     limits = {"own": count, "moments": count * reach, "square": count * reach * reach, "weights": reach}
-    for name, size in limits.items():
-        if np.abs(parts[name]).max() > FURTHEST * size:
+    for name, size in {**limits, "arms": reach, "adopted": reach}.items():
+        if name in parts and np.abs(parts[name]).max() > FURTHEST * size:
             raise ValueError(f"state has {name} that no agent can have.")
-    for name in ("spread", "own"):
-        values = np.linalg.eigvalsh(unpacked(parts[name]))
-        if not values[0] >= -_ROUNDING * values[-1] or (name == "spread" and not values[-1] > 0):
+    spreads = [("spread", parts["spread"]), *(("arm_spreads", spread) for spread in parts.get("arm_spreads", ()))]
+    for name, triangle in [("own", parts["own"]), *spreads]:
+        values = np.linalg.eigvalsh(unpacked(triangle))
+        if not values[0] >= -_ROUNDING * values[-1] or (name != "own" and not values[-1] > 0):
             raise ValueError(f"state has {name} that no samples can have.")
+    own, square = unpacked(parts["own"]), np.atleast_1d(parts["square"])
+    if math.isfinite(node.weight) and np.trace(own) > _ROUNDED * node.weight * count:
+        raise ValueError("state has own that no samples can have.")
+    for moments, energy in zip(np.atleast_2d(parts["moments"]), square, strict=True):
+        _check_sums(own, moments, float(energy))
+    phi, weight, target = parts["since"][:, :n], parts["since"][:, n], parts["since"][:, n + 1 :]
+    sizes = (phi**2).sum(axis=1, initial=0.0) * weight
+    if (
+        not ((weight >= 0) & (sizes <= _ROUNDED * min(node.weight, FURTHEST**2))).all()
+        or np.abs(target).max(initial=0.0) > labels
+    ):
+        raise ValueError("state has samples that no agent can have seen.")
+    if len(parts["probe"]) and not (parts["probe"][-2 * rule.outputs :] >= 0).all():
+        raise ValueError("state has sums of fresh samples that no samples can have.")
+    node.own.check_guard(parts.get("guard", np.zeros(0)), labels)
 
 
-def _check_common(waves: Waves, parts: Mapping[str, Array], n: float) -> None:
-    """Whether what all know is sound, as if somebody else had said it."""
-    if not 0 < float(parts["thin"]) <= 1:
-        raise ValueError("state has a diagonal that no agent can have.")
-    information = unpacked(parts["information"])
-    known = information, parts["theta"], parts["step"], number_of(parts["energy"]), float(parts["thin"])
-    common = Common(waves.node.rule, waves.node.arithmetic, *known)
+def _check_sums(own: Array, moments: Array, energy: float) -> None:
+    """Whether A, b and c can be sums of the same samples: the matrix of all of them is one of inner products."""
+    size = math.sqrt(energy / max(float(np.trace(own)), _TINY)) or 1.0
+    whole = np.block([[own, moments[:, None] / size], [moments[None] / size, np.array([[energy / size**2]])]])
+    values = np.linalg.eigvalsh(whole)
+    if not values[0] >= -_ROUNDING * values[-1]:
+        raise ValueError("state has moments that no samples can have.")
+
+
+def _check_common(waves: Waves, parts: Mapping[str, Array], n: float, largest: float) -> None:
+    """Whether what all know is sound, as if somebody else had said it, and not far off these samples."""
+    node, theta = waves.node, parts["theta"]
+    known = unpacked(parts["information"]), theta, parts["step"], number_of(parts["energy"]), float(parts["thin"])
+    common = Common(node.rule, node.arithmetic, *known)
     with np.errstate(over="ignore", invalid="ignore"):
-        waves.node.check(common, n, int(parts["wave"][1]), 0.0)
+        node.check(common, n, int(parts["wave"][1]), 0.0)
+        wrong = ((theta @ unpacked(parts["own"]) - 2 * parts["moments"]) * theta).sum(axis=-1) + parts["square"]
+        if largest and not (wrong <= max(float(parts["count"]), 1.0) * (ASTRAY * largest) ** 2).all():
+            raise ValueError("state has a common model that no agent can have.")
 
 
 def _check_links(

@@ -3,6 +3,11 @@
 It stands where a ``Ledger`` and its ``Accounts`` stand for other learners. What a session gives is that statements
 arrive, in order and once, or that both ends know that it has ended. Everything else is in the *parts* that a statement
 carries (``wave_parts``).
+
+An agent without labels cannot judge what all are said to know. It takes a common model of at most a thousand times the
+one before, and passes on what it has. An agent that finds by its labels that such a model cannot be refuses it, and
+tells its own instead: of the two the smaller is right, and the agent without labels takes it though fewer waves are
+behind it. When labels come it looks again at what it knows, and begins anew if they contradict.
 """
 
 from __future__ import annotations
@@ -14,11 +19,12 @@ import numpy as np
 
 from laconic import _validate
 from laconic._validate import Array
-from laconic.engine.endings import DIVERGED, FINISHED, SPOILED
+from laconic.engine.endings import BAD_INPUT, DIVERGED, FINISHED, SPOILED
 from laconic.engine.one_waving import make_waver
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
 from laconic.protocol.chart import Chart, Spot
+from laconic.protocol.ledger import FEW, SIMILAR
 from laconic.protocol.messages import Kind, Statement
 from laconic.protocol.session import Session
 from laconic.protocol.unshared import Unshared
@@ -28,12 +34,13 @@ from laconic.waves import Common
 from laconic.waves.message import FRONT, wave_of
 from laconic.waves.node import Message
 from laconic.waves.plausible import heaviest
-from laconic.waves.roving import RovingNode, Standing, Unsound
+from laconic.waves.roving import ASTRAY, Astray, RovingNode, Standing, Unsound, Whole, size_of
 from laconic.waves.rule import Numbers
 from laconic.waves.tree import by_name
 
 MOST_WAITING = 64  # statements of a neighbour between two rounds
 LATER, MARGIN = 4, 64  # how many times an agent's own rounds another may have lived, and how many more
+LARGEST = 1e15 / 2  # of a model that was told to an agent without labels, which cannot have diverged
 AHEAD = "too far ahead"  # why somebody is refused, for a while, who is honest and has lived longer
 NEAR = 64  # in lockstep, where all are in one round: by how much another's clock may be ahead of it
 
@@ -81,7 +88,11 @@ class Waves(Unshared):
         self.clock = 0
         self.inbox: dict[str, list[Part]] = {}
         self.early: dict[str, Up] = {}
-        self.refused: list[tuple[str, str]] = []  # who said what cannot be, and why
+        self.refused: list[tuple[str, str, bool]] = []  # who said what cannot be, why, and whether it is to blame
+        self.labels, self.borrowed = 0, 0.0  # labels seen while ``taught``; a yardstick for want of them
+        self._forgotten = False  # whether it has begun anew since the last round
+        self._turns = 0
+        self._told: dict[str, int] = {}  # by neighbour, when it was first told that a common model cannot be
         self.rebuilt = False  # whether the model was lost and made anew, since somebody was told
         self.ends: list[Session] = []  # whoever converses puts its own here
         self._spot: Spot | None = None
@@ -108,18 +119,60 @@ class Waves(Unshared):
 
     def learn(self, label: Numbers) -> tuple[int, Numbers]:
         """Predict, and learn: (how it ended, the prediction)."""
-        status, prediction = self.waver.learn(label)
+        waver = self.waver
+        if self.taught:  # no prediction is beyond bounds that are not known
+            largest, waver.largest = waver.largest, np.inf
+            status, prediction = waver.learn(label)
+            sizes = np.abs(np.ravel(label))
+            waver.largest = float(np.nanmax([largest, *sizes]))
+            self.labels += bool((sizes > 0).any())
+            if status in (DIVERGED, SPOILED) or not self._is_sound():
+                self._begin_anew()
+            return (status if status == BAD_INPUT else FINISHED), prediction
+        status, prediction = waver.learn(label)
         if status == DIVERGED and np.isfinite(prediction).all():
             # Until a common model has come, what children or fronts said is in w alone, which nothing else drives far.
             known = self.node.common.theta if self.node.adopted else self.waver.own.weights
             usual = float(np.sqrt((known**2).sum(axis=-1).max()))
             if usual > self.waver.largest:
-                self.waver.largest = usual  # the others may have larger labels
-                status, prediction = self.waver.learn(label)
+                waver.largest = usual  # the others may have larger labels
+                status, prediction = waver.learn(label)
         if status in (DIVERGED, SPOILED) and self.node.rebuild():
             self.rebuilt = True
-            return self.waver.learn(label) if status == DIVERGED else (FINISHED, prediction)
+            return waver.learn(label) if status == DIVERGED else (FINISHED, prediction)
         return status, prediction
+
+    @property
+    def taught(self) -> bool:
+        """Whether the agent has too few labels to judge by them what it is told.
+
+        One is enough if a common model that it has had is not beyond a thousand times of it.
+        """
+        largest = self.waver.largest
+        return self.labels < FEW and not (largest and largest * ASTRAY >= self.borrowed)
+
+    @property
+    def yardstick(self) -> float:
+        """How large labels are here; without any, how large the common model was."""
+        return max(self.waver.largest, self.borrowed) if self.taught else self.waver.largest
+
+    def _is_sound(self) -> bool:
+        """Whether the model that others have told is one; by the first labels, too, once there are enough."""
+        node, weights = self.node, self.waver.own.weights
+        with np.errstate(over="ignore"):
+            size = max(size_of(node.common), float(np.sqrt((weights**2).sum(axis=-1)).max()))
+        if self.taught:
+            return size <= LARGEST
+        try:
+            node.check(node.common, node.n, node.start, self.waver.largest)
+        except Unsound:
+            return False
+        return size <= ASTRAY * self.waver.largest
+
+    def _begin_anew(self) -> None:
+        """Forget what others have told: without labels there was nothing to judge it by."""
+        self.node.begin_anew()
+        self.borrowed, self._forgotten = 0.0, True
 
     def loss(self, prediction: Numbers, label: Numbers) -> float:
         """The loss of a prediction, the mean over its outputs; NaN without a label."""
@@ -145,9 +198,15 @@ class Waves(Unshared):
     def turn(self, names: Iterable[str], round: int) -> tuple[int, int]:
         """When a round is over: take in what came, and find out what to say to these neighbours; (messages, bits)."""
         self._out, self._most = {}, LATER * round + MARGIN
+        self._turns += 1
         self._latest = round + round // 4 + NEAR if self.lockstep else self._most
         self._others = {identity(name): name for name in names}
+        node = self.node
+        node.taught = self.taught
         self._stand()
+        for number in (node.place.parent, *node.place.children) if self._forgotten else ():
+            self._say(number, node.standing)
+        self._forgotten = False
         for name in self._met if self.node.wave > 1 else ():
             self._say(identity(name), self.node.standing)
         self._met = set()
@@ -159,15 +218,16 @@ class Waves(Unshared):
         self.inbox = {}
         for name in sorted(self.early, key=by_name):
             self._hear(name, self.early.pop(name))
-        node = self.node
         if not self.lockstep:
             self._begin()
-        node.yardstick, node.left_out = self.waver.largest, []
+        node.yardstick, node.left_out = self.yardstick, []
         said = [message for message in node.tick(self.clock) if message.to]
         for message in said:
             self._send(message)
         for child in node.left_out:
             self._disown(child)
+        if node.taught and node.n > 0:  # what nobody's labels are in is rounding
+            self.borrowed = max(self.borrowed, size_of(node.common))
         return len(said), sum(message.bits for message in said)
 
     @property
@@ -273,7 +333,7 @@ class Waves(Unshared):
                 case Front(tree, data):
                     if tree == self.tree and number in (node.place.parent, *node.place.children):
                         most = float(node.place.n_agents * self._most)
-                        node.take_front(number, data, most, self.waver.largest)
+                        node.take_front(number, data, most, self.yardstick)
                 case Begin(wave, standing):
                     if (wave, standing) == (node.wave, node.standing.digest):
                         node.begun = True
@@ -288,18 +348,40 @@ class Waves(Unshared):
                 case Standing():
                     self._compare(name, part)
                 case Snapshot(clock, whole):
-                    if node.standing_of(whole) > node.standing:
+                    if node.standing_of(whole) > node.standing or self._contradicts(whole):
                         self._check_time(clock, whole.start)
-                        node.take_whole(whole, self.waver.largest)
+                        node.take_whole(whole, self.yardstick)
                         self._learned(clock)
                         for other in (node.place.parent, *node.place.children):
                             self._say(other, node.standing)
+        except Astray:
+            self._contradict(name)
         except Ahead:
-            self.refused.append((name, AHEAD))
+            self.refused.append((name, AHEAD, False))
         except Unsound:
-            self.refused.append((name, "too large"))
+            self.refused.append((name, "too large", True))
         except ValueError:
-            self.refused.append((name, "malformed"))
+            self.refused.append((name, "malformed", True))
+
+    def _contradict(self, name: str) -> None:
+        """Refuse a common model, and tell the own one: without labels the other may not know any better.
+
+        So it is to blame only if it goes on for some rounds after it has been told.
+        """
+        known = self.node.adopted > 0
+        told = self._told.setdefault(name, self._turns) if known else self._turns
+        self.refused.append((name, "too large", self._turns - told > FEW))
+        if known:
+            self._say(identity(name), Snapshot(self.clock, self.node.whole()))
+
+    def _contradicts(self, whole: Whole) -> bool:
+        """Whether a neighbour refuses what an agent without labels has taken from another: of two the smaller wins."""
+        node = self.node
+        theirs = float(np.sqrt((np.asarray(whole.theta) ** 2).sum(axis=-1)).max())
+        if not (self.taught and whole.waves and size_of(node.common) > SIMILAR * theirs):
+            return False
+        self.borrowed = theirs
+        return True
 
     def _try(self, name: str, up: Up) -> None:
         """Take in a message up, or keep it for later."""
@@ -313,7 +395,7 @@ class Waves(Unshared):
         else:
             # Rounds of others may be more than this agent's, but not by much.
             most = float(len(node.members[number]) * self._most)
-            self._say(number, Taken(up.wave, node.hear_up(number, up.data, up.base, most, self.waver.largest)))
+            self._say(number, Taken(up.wave, node.hear_up(number, up.data, up.base, most, self.yardstick)))
 
     def _follow(self, name: str, missed: Missed) -> None:
         """Apply messages down, if they follow on what is known here."""
@@ -321,7 +403,7 @@ class Waves(Unshared):
         if missed.standing == node.standing:
             for entry in missed.entries:
                 self._check_time(missed.clock, entry.start)
-            node.follow(missed.entries, self.waver.largest)
+            node.follow(missed.entries, self.yardstick)
             self._learned(missed.clock)
             if identity(name) != node.place.parent:  # who has come to stand above meanwhile is told by nobody else
                 self._say(node.place.parent, node.standing)

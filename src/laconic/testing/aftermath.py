@@ -43,6 +43,14 @@ def make_data(n_agents: int, outputs: int = 1, raw: bool = False) -> tuple[Rando
     return features, X, y + noise, features(test), label + _NOISE * random.standard_normal(label.shape)
 
 
+def without_labels(y: Array, names: Iterable[str], unlabelled: Iterable[tuple[str, float]]) -> Array:
+    """The labels, but for those of some agents, before a sample of each."""
+    y, first = y.copy(), dict(unlabelled)
+    for i, name in enumerate(names):
+        y[: int(min(first.get(name, 0), len(y))), i] = np.nan
+    return y
+
+
 # ----------------------------------------------------------------------------------------------------------------
 # What was learned
 
@@ -58,7 +66,7 @@ def compare_errors(
     own. Then what is left of the difference is what the faults have done. Where everybody has lost everything the
     others begin anew at that moment, too, since what nobody remembers cannot be got back.
     """
-    features, X, y, test, label = make_data(network.n_agents, learner.outputs, raw)
+    features, _, _, test, label = make_data(network.n_agents, learner.outputs, raw)
     names, honest = list(virtual.hosts), [name in virtual.honest for name in virtual.hosts]
     kept = np.array([len(virtual.models[name]) for name in names])
     ends = np.array([virtual.taken[name] - 1 for name in names])  # models are kept as rounds begin
@@ -67,7 +75,7 @@ def compare_errors(
     ends -= first
     rows = (np.arange(ends.max())[:, None] + first) % LONGEST
     everybody = np.arange(len(names))
-    X, y = X[rows, everybody], y[rows, everybody]
+    X, y = virtual.X[rows, everybody], virtual.y[rows, everybody]
     kept = np.maximum(kept, 1)
     begin = max(0, int((ends - kept).min()))
     engine = make_engine(learner, features, network)

@@ -35,6 +35,7 @@ __all__ = [
 ]
 
 _ROUNDS, _AGENTS, _INPUTS = 40, 5, 2
+_BEFORE = 6  # rounds until the state in which steps are looked at
 
 Check = Callable[[Learner], None]
 
@@ -109,6 +110,7 @@ def check_step_is_pure(learner: Learner) -> None:
     moved, info = learner.step(state, sample, heard)
     again, _ = learner.step(state, sample, heard)
     settled = learner.hear(moved, heard)
+    _check_finite(settled)
     require(_equal(before, (state, sample, heard)), "step and hear must not change their arguments: copy, then change")
     require(_equal(moved, again), "step must give the same answer to the same question: pass generators in the state")
     require(_equal(settled, learner.hear(moved, heard)), "hear must give the same answer to the same question")
@@ -255,17 +257,35 @@ def _stream(learner: Learner, rounds: int = _ROUNDS) -> tuple[RandomFeatures, Ne
 
 
 def _situation(learner: Learner) -> tuple[Any, Sample, Heard]:
-    """A state, sample and neighbourhood from the middle of a run, nothing of it zero."""
+    """A state, sample and neighbourhood from the middle of a run: a state that the learner itself has come to."""
     features, network, X, y = _stream(learner)
     random = np.random.default_rng(3)
-    fresh = learner.init(_AGENTS, features.n_features)
-    state = type(fresh)(*(part + 0.1 * random.standard_normal(part.shape) for part in fresh))
+    state = learner.init(_AGENTS, features.n_features)
+    for t in range(_BEFORE):
+        said = state.weights + 0.01 * random.standard_normal(state.weights.shape)
+        if learner.clips():  # as the engine adds up what was said
+            state = state._replace(sums=state.sums + said)
+        heard = _heard(learner, network, state, said)
+        state, _ = learner.step(state, Sample(features(X[t]), y[t], t + 1), heard)
+        state = learner.hear(state, heard)
+        _check_finite(state)
     said = state.weights + 0.01 * random.standard_normal(state.weights.shape)
-    reach = learner.clips()
-    heard = network.listen_with_care(said, state.sums, reach) if reach else network.listen(said)
+    return state, Sample(features(X[_BEFORE]), y[_BEFORE], _BEFORE + 1), _heard(learner, network, state, said)
+
+
+def _heard(learner: Learner, network: Network, state: Any, said: Array) -> Heard:
+    """What the neighbours have ``said``, in the way in which this learner listens."""
     if learner.listen == SPOKEN:
-        heard = network.listen_to_spoken(said, state.weights, np.array([True, False, True, True, False]))
-    return state, Sample(features(X[0]), y[0], 7), heard
+        return network.listen_to_spoken(said, state.weights, np.array([True, False, True, True, False]))
+    reach = learner.clips()
+    return network.listen_with_care(said, state.sums, reach) if reach else network.listen(said)
+
+
+def _check_finite(state: Any) -> None:
+    """NaN differs from itself, so every later check would blame something else."""
+    for name, value in state._asdict().items():
+        bad = "NaN" if np.isnan(value).any() else "infinite"
+        require(bool(np.isfinite(value).all()), f"step and hear must keep state.{name} finite: it became {bad}")
 
 
 def _equal(a: Any, b: Any) -> bool:

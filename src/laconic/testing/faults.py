@@ -1,7 +1,7 @@
 """Schedules of faults, drawn from a seed, and what must hold after each: the protocol's claims, put to the test.
 
-A schedule is a small network, a learner, a clock, and faults that all end at the same moment, when the network is
-healed. After that the agents run on for a number of rounds, and then
+A schedule is a small network, some agents of which have no labels, a learner, a clock, and faults that all end at the
+same moment, when the network is healed. After that the agents run on for a number of rounds, and then
 
 - no agent is stuck: all have finished all rounds, and every edge is in use on both sides;
 - every replica equals its origin, to the bit, and the two shares of every edge cancel;
@@ -14,6 +14,7 @@ healed. After that the agents run on for a number of rounds, and then
   fades away may take its time, and what stays is found (2% with waves, at least two of which come in that time, unless
   samples were lost for good; 10%, if a neighbour is hostile; where it stays so to the end, all this is about the
   others);
+- where a neighbour is hostile, all this need hold after one of the two only: it can have two waves meet at any moment;
 - and where no crash or long absence took rounds away, lockstep has computed what ``lc.simulate`` computes, to the bit.
 
 ``check`` runs one schedule and returns what is violated; ``shrink`` takes faults away, and shortens them, as long as
@@ -33,7 +34,7 @@ import numpy as np
 from laconic.engine import simulate
 from laconic.engine.support import supports
 from laconic.learners import Learner, Speech
-from laconic.testing.aftermath import LONGEST, compare_errors, look_at_agents, make_data
+from laconic.testing.aftermath import LONGEST, compare_errors, look_at_agents, make_data, without_labels
 from laconic.testing.hostile import Liar
 from laconic.testing.schedules import HEALED, KINDS, LEARNERS, PIECES, RARE, RAW, Schedule, draw_schedule
 from laconic.transport.faults import Hostile
@@ -62,6 +63,7 @@ def check(schedule: Schedule) -> list[str]:
 def _violations(schedule: Schedule) -> list[str]:
     learner, raw = {**LEARNERS, **RARE}[schedule.learner], schedule.learner in RAW
     features, X, y, _, _ = make_data(schedule.network.n_agents, learner.outputs, raw)
+    y = without_labels(y, schedule.network.names, schedule.unlabelled)
     virtual = VirtualNetwork(
         learner,
         features,
@@ -94,10 +96,13 @@ def _violations(schedule: Schedule) -> list[str]:
             host.agent.end_round()
         violations = list(look_at_agents({name: host.agent for name, host in virtual.honest.items()}))
         error, calm = compare_errors(virtual, learner, schedule.network, raw)
-        if violations or error <= (1 + tolerance) * calm:
+        if not violations and error <= (1 + tolerance) * calm:
+            break
+        if violations and not liars:  # a liar has two waves meet now and then, for some rounds
             break
     else:
-        violations.append(f"the mean square error is {error:.4g}, without faults it is {calm:.4g}.")
+        if not violations:
+            violations.append(f"the mean square error is {error:.4g}, without faults it is {calm:.4g}.")
     if schedule.clock == "lockstep" and schedule.harmless:
         trace = simulate(learner, features, schedule.network, X[:target], y[:target], dtype=schedule.dtype)
         differs = ~(np.abs(virtual.predictions() - trace.predictions) <= _near(learner, schedule))
@@ -157,6 +162,8 @@ def _smaller(schedule: Schedule) -> Iterator[Schedule]:
     faults = schedule.faults
     for k in range(len(faults)):
         yield replace(schedule, faults=faults[:k] + faults[k + 1 :])
+    for k in range(len(schedule.unlabelled)):
+        yield replace(schedule, unlabelled=schedule.unlabelled[:k] + schedule.unlabelled[k + 1 :])
     for k, fault in enumerate(faults):
         length = fault.stop - fault.start
         if 0.5 < length < math.inf:  # what lasts for ever has no half

@@ -75,7 +75,8 @@ RARE: dict[str, Learner] = {  # in wide schedules
 class Schedule:
     """A network, what runs on it, and what befalls it. ``seed`` also decides every chance on the way.
 
-    ``thin`` are those who compute by NumPy alone; the others by compiled kernels, where there are.
+    ``thin`` are those who compute by NumPy alone; the others by compiled kernels, where there are. ``unlabelled`` names
+    the agents without labels, and from which sample on each has them: infinity for never.
     """
 
     seed: int
@@ -87,6 +88,7 @@ class Schedule:
     sensors: bool = False
     dtype: str = "float64"
     thin: tuple[str, ...] = ()
+    unlabelled: tuple[tuple[str, float], ...] = ()
 
     def __str__(self) -> str:
         edges = " ".join(f"{i}-{j}" for i, j in self.network.edges)
@@ -94,7 +96,8 @@ class Schedule:
         samples = "sensors" if self.sensors or self.clock == "slotted" else "files"
         about = f"{self.learner}, {self.dtype}, {self.clock}, {samples}, checkpoint every {self.checkpoint_every}"
         thin = f", thin {' '.join(self.thin)}" if self.thin else ""
-        return f"seed {self.seed}: {self.network.n_agents} agents ({edges}{thin}), {about}{faults}"
+        without = "".join(f", {name} without labels before {first:g}" for name, first in self.unlabelled)
+        return f"seed {self.seed}: {self.network.n_agents} agents ({edges}{thin}), {about}{without}{faults}"
 
     @property
     def harmless(self) -> bool:
@@ -363,7 +366,15 @@ def draw_schedule(seed: int, kinds: Iterable[str] = (), learner: str | None = No
         every = int(rare.choice([schedule.checkpoint_every, 100]))
         schedule = replace(schedule, learner=name, dtype=dtype, checkpoint_every=every)
     schedule = replace(schedule, sensors=not schedule.harmless and draw.chance(0.5))
-    return replace(schedule, thin=_draw_thin(network, np.random.default_rng((seed, 4))))
+    schedule = replace(schedule, thin=_draw_thin(network, np.random.default_rng((seed, 4))))
+    return replace(schedule, unlabelled=_draw_unlabelled(network, np.random.default_rng((seed, 5))))
+
+
+def _draw_unlabelled(network: Network, random: np.random.Generator) -> tuple[tuple[str, float], ...]:
+    """In every schedule one agent or more has no labels, for a while or for ever; two at least have them always."""
+    size = int(random.integers(1, network.n_agents - 1))
+    names = sorted(str(name) for name in random.choice(network.names, size=size, replace=False))
+    return tuple((name, math.inf if random.random() < 0.5 else float(random.integers(1, 100))) for name in names)
 
 
 def _draw_thin(network: Network, random: np.random.Generator) -> tuple[str, ...]:

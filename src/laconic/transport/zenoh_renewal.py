@@ -252,23 +252,22 @@ class RenewingLink:
             gone = load_zenoh().SampleKind.DELETE
             arrived = [event.link for event in iter(self._arrivals.try_recv, None) if event.kind != gone]
             there = self._link.session.info.links()
-        try:
-            revoked = self.security.revoked_names()
-        except (ValueError, OSError):
-            revoked = self._used[1]
+        revoked = self._used[1]
+        with contextlib.suppress(ValueError, OSError):  # a list that cannot be read: the one in use still holds
+            revoked |= self.security.revoked_names()
         attempts: dict[tuple[str, str], list[str]] = {}  # by certificate and host
         for link in arrived:
             if link.auth_identifier in revoked:
                 at = str(link.dst)
                 attempts.setdefault((link.auth_identifier, at.rpartition(":")[0]), []).append(at)
-        for (who, _), places in attempts.items():
-            self._warned[_IN_USE, who] = now
-            fields = {"certificate": who, "at": places[-1], "attempts": len(places)}
+        for (name, _), places in attempts.items():
+            self._warned[_IN_USE, name] = now
+            fields = {"certificate": name, "at": places[-1], "attempts": len(places)}
             self._report(now, logging.WARNING, _IN_USE, **fields)
         for link in there:
-            who = link.auth_identifier
-            if who in revoked:
-                self._tell(now, logging.WARNING, _IN_USE, who, certificate=who, at=str(link.dst))
+            name = link.auth_identifier
+            if name in revoked:
+                self._tell(now, logging.WARNING, _IN_USE, name, certificate=name, at=str(link.dst))
 
     def _due(self, now: float, what: object) -> bool:
         if now - self._warned.get(what, -DAY) < DAY:

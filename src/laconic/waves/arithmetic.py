@@ -1,7 +1,7 @@
 """The arithmetic that two agents must share: + - * / sqrt, every entry in one written order, nothing fused.
 
 There is no BLAS here and no library of linear algebra, whose sums run in an order of their own. A compiled version that
-keeps the order of each entry gives the same bits: ``laconic.engine.wave_kernels`` has one.
+keeps the order of each entry gives the same bits: ``core/linalg.c`` and ``core/terms.c`` are one.
 """
 
 from __future__ import annotations

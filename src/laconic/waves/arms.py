@@ -177,6 +177,11 @@ class PersonalOwn(Own):
             self.spreads[PERSONAL] = 0.5 * (inverse + inverse.T)
         self.arms[PERSONAL] = self.spreads[PERSONAL] @ (self.moments + ridge * self.theta)
 
+    def check_guard(self, numbers: Array, largest: float = np.inf) -> None:
+        """ValueError unless labels of at most that size can have taught its guard these numbers."""
+        if self.guard is not None:
+            self.guard.check(numbers, largest)
+
     def parts(self) -> dict[str, Array]:
         """All of it as arrays; ``weights`` are those of the model that all share."""
         return {

@@ -1,7 +1,8 @@
-"""Whether the rows of a tree, from a file perhaps, can be those of its nodes: before anybody goes on from them."""
+"""Whether numbers from a file can be those of a node, or of all nodes of a tree: before anybody goes on from them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -9,14 +10,60 @@ import numpy as np
 from laconic._validate import Array
 from laconic._worded import ArgumentError
 from laconic.waves.node import Node
+from laconic.waves.rule import THINNEST, ArmNumbers, Rule
 from laconic.waves.saving import front_size
 
 _SHAPED = ("weights", "spread", "theta", "link", "wave")  # by which another network or feature map shows
 _LONG = ("since", "probe", "pending", "mail", "mail_sizes", "fronts", "guard")  # as long as there was something to say
 _FILLED = ("since", "told", "probe", "fronts", "guard")  # up with NaN
-_BOUNDED = ("weights", "theta", "spread", "own", "information", "link", "count", "link_n")
+_UNBOUNDED = {"moments", "square", "energy"}  # sums of what may be as large as the square root of all numbers
 _LARGEST = 1e153  # of these: squares of more would overflow
-_LEAST = {"count": 0.0, "square": 0.0, "energy": 0.0, "trust": 1.0, "marked": -1, "link_number": 0, "link_n": -1.0}
+_ROUNDED = 1 + 1e-6  # how much more rounding may make of what is at most 1
+_MISSED, _TINY = 1e3, 1e-300
+
+
+def limits(rule: Rule, n_features: int) -> dict[str, tuple[float, float]]:
+    """The least and the most that numbers of a node's parts can be, by name, whatever it has seen.
+
+    P is at most the inverse of the least diagonal, or of what is left of that where it forgets until it is reminded; by
+    how much raised pivots may miss that is a guess. That of the recent arm is at most the inverse of its ridge, or of a
+    leak, faded until the next leak of its entry.
+    """
+    numbers = rule.arms or ArmNumbers()
+    left = THINNEST * rule.ridge * rule.forgetting ** (2 * rule.reminding + 1)
+    leak = min(1.0, n_features * (1 - numbers.forgetting)) * numbers.ridge
+    spread = _MISSED / max(left, _TINY)
+    recent = _ROUNDED / max(leak * numbers.forgetting ** (n_features + 1), _TINY)
+    made = {
+        **dict.fromkeys(("count", "square", "energy"), (0.0, math.inf)),
+        "trust": (1.0, math.inf),
+        "marked": (-1, 2**62),
+        "wave": (0, 2**62),
+        "link_number": (0, 2**62),
+        "link_n": (-1.0, math.inf),
+        "thin": (THINNEST, 1.0),
+        "spread": (-spread, spread),
+    }
+    if rule.arms is None:
+        return made
+    spreads = max(spread, recent)
+    arms = {"turn": (0, n_features - 1), "following": (0, 1), "stack": (0.0, _ROUNDED)}
+    return {**made, **arms, "stack_errors": (-_LARGEST, _LARGEST), "arm_spreads": (-spreads, spreads)}
+
+
+def _shown(limit: float) -> str:
+    return f"{limit:g}" if abs(limit) < 1e6 else f"{limit:.0e}"
+
+
+def check_limits(parts: Mapping[str, Array], rule: Rule, n_features: int) -> None:
+    """ValueError unless all numbers of a node, or of all of a tree, are within their ``limits``."""
+    for name, (least, most) in limits(rule, n_features).items():
+        if not ((parts[name] >= least) & (parts[name] <= most)).all():
+            raise ArgumentError(
+                "state", f"holds {name} that cannot be: all are from {_shown(least)} to {_shown(most)}."
+            )
+    if rule.arms is not None and not np.abs(parts["stack"].sum(axis=-1) - 1).max() < _ROUNDED - 1:
+        raise ArgumentError("state", "holds a stack that cannot be: its weights add up to 1.")
 
 
 def check_rows(nodes: Sequence[Node], given: Mapping[str, object], fresh: Mapping[str, Array]) -> dict[str, Array]:
@@ -34,11 +81,9 @@ def check_rows(nodes: Sequence[Node], given: Mapping[str, object], fresh: Mappin
         raise ArgumentError("state", f"comes from another version: its fronts are {shape}.")
     for name, row in rows.items():
         _check_form(name, row, fresh[name])
-    for name, least in _LEAST.items():
-        if not (rows[name] >= least).all():
-            raise ArgumentError("state", f"holds {name} that cannot be: all are at least {least:g}.")
-    for name in _BOUNDED:
-        if not np.abs(rows[name]).max() <= _LARGEST:
+    check_limits(rows, nodes[0].rule, nodes[0].n_features)
+    for name in rows.keys() - _UNBOUNDED:
+        if (np.abs(rows[name]) > _LARGEST).any():
             raise ArgumentError("state", f"holds {name} that cannot be: all are at most {_LARGEST:g}.")
     _check_numbers(nodes, rows)
     _check_mail(nodes, rows)
@@ -67,8 +112,17 @@ def _check_numbers(nodes: Sequence[Node], rows: Mapping[str, Array]) -> None:
     waves = (number >= 1) & (start >= 1) & (adopted >= 0) & (adopted < number)
     if not (probes and waves.all() and (rows["marked"] <= marked).all()):
         raise ArgumentError("state", "holds counts or sums of waves that cannot be: it is damaged.")
-    if not ((rows["thin"] > 0) & (rows["thin"] <= 1)).all():
-        raise ArgumentError("state", "holds thin that cannot be: all are above 0 and at most 1.")
+    if not (rows["since"][:, :, n][np.isfinite(rows["since"][:, :, n])] >= 0).all():
+        raise ArgumentError("state", "holds samples that cannot be: their weights are at least 0.")
+    if probes and rows["probe"].size and not (_probe_sums(rows["probe"], outputs) >= 0).all():
+        raise ArgumentError("state", "holds sums of fresh samples that cannot be: they are at least 0.")
+    for i, node in enumerate(nodes):
+        node.own.check_guard(rows.get("guard", np.zeros((len(nodes), 0)))[i])
+
+
+def _probe_sums(probe: Array, outputs: int) -> Array:
+    """Doubt and number of fresh samples; those of nodes that have no probe are 0."""
+    return np.nan_to_num(probe[..., -2 * outputs :])
 
 
 def _check_mail(nodes: Sequence[Node], rows: Mapping[str, Array]) -> None:

@@ -279,7 +279,7 @@ class Node:
                 self.arithmetic.add_share(S, links[child].n, links[child].information)
         q, v = at_least(_LEAST_SQUARE * own.energy, own.square), at_least(0.0, own.bend)
         pull, doubt = own.pull, own.doubt
-        spread, credible = q, _credible(own, q) if self.wave > 1 and self.heard else np.inf
+        spread, credible = q, self._credible(own, q) if self.wave > 1 and self.heard else np.inf
         for child in self.place.children:
             if child in self.heard:
                 told = self.heard[child]
@@ -287,6 +287,20 @@ class Node:
                 q, v, pull, doubt = q + told.square, v + told.bend, pull + told.pull, doubt + told.doubt
                 spread = spread + at_most(credible * max(links[child].n, 1.0), told.square)
         return Sum(float(np.float32(n)), S, r, q, v, pull, doubt, spread)
+
+    def _credible(self, own: Report, q: Numbers) -> Numbers:
+        """The largest mean square error of others that is believed where the size of a step is at stake.
+
+        A step that is too small for an agent's errors costs a few bits; one that is too large rounds what all know to
+        nothing. In the first wave errors are labels, which may differ more. An agent without labels judges its children
+        by each other: by the lower median of their errors.
+        """
+        heard = [(self.links[child].n, told.square) for child, told in self.heard.items()]
+        means = [np.divide(square, max(n, 1.0)) for n, square in heard if n > 0]
+        others = np.sort(np.array(means), axis=0)[(len(means) - 1) // 2] if means else np.inf
+        mean = np.maximum(own.energy, q) / max(own.n, 1.0)
+        credible = np.where(np.asarray(own.energy) > 0, CREDIBLE * mean, CREDIBLE * others)
+        return credible if isinstance(q, np.ndarray) else float(credible)
 
     def _up(self) -> Message:
         """Steps 1 to 3 of *Up*."""
@@ -388,7 +402,8 @@ class Node:
         kappa = rule.coarse(self.place.height)
         # 1. The change from n C + thick I to S + thick I, whitened by the former.
         lower, raised = common.whitener(n)
-        residual = total.moments - common.thin * rule.ridge * common.theta
+        # A wave without a label in it knows of nothing better: the ridge alone would forget what others have learned.
+        residual = total.moments - common.thin * rule.ridge * common.theta if n > 0 else 0.0 * common.theta
         terms: Sequence[Term]
         if raised or kappa < 0.5:
             before = arithmetic.thickened(common.information, n, thick) if raised else None
@@ -461,18 +476,6 @@ def _trusted(trust: Numbers, bend: Numbers, expected: Numbers) -> Numbers:
 def _even(link: Link | None) -> bool:
     """Whether a link has an even number, as is that of none at all."""
     return link is None or link.number % 2 == 0
-
-
-def _credible(own: Report, q: Numbers) -> Numbers:
-    """The largest mean square error of others that is believed where the size of a step is at stake.
-
-    A step that is too small for somebody's errors costs a few bits; one that is too large rounds what all know to
-    nothing. In the first wave errors are labels, which may differ more, and who has seen none believes anything.
-    """
-    if not isinstance(q, np.ndarray):
-        return CREDIBLE * (max(own.energy, q) / max(own.n, 1.0)) if own.energy > 0 else np.inf
-    mean = np.maximum(own.energy, q) / max(own.n, 1.0)
-    return np.where(own.energy > 0, CREDIBLE * mean, np.inf)
 
 
 def _root_mean(total: Sum) -> Numbers:

@@ -202,6 +202,9 @@ class Own:
         """Make P and w anew of the sums A and b, around what all share."""
         self.replace(*rebuilt(self.information, self.moments, self.rule.ridge, theta))
 
+    def check_guard(self, numbers: Array, largest: float = np.inf) -> None:
+        """ValueError unless labels of at most that size can have taught its guard these numbers; here there is none."""
+
     def parts(self) -> dict[str, Array]:
         """All of it as arrays."""
         n_features, outputs = len(self.information), self.rule.outputs

@@ -32,6 +32,7 @@ LOGGED = 64  # messages down that are kept for those who missed them
 FURTHEST = 1e6  # that sums and models may be, in units of what an agent has seen itself
 ASTRAY = 1000.0  # and that a common model may be wrong about the agent's own samples
 _LARGEST_MODEL = 1e15
+_ROUGHLY, _TINY = 1e-3, 1e-200  # how far two lengths may differ that are the same but for rounding
 _COUNTED = ("n", "marked", "counted", "begun", "spoke", "before")
 _MARGIN = 2  # levels more, until a wave counts as overdue
 
@@ -67,6 +68,10 @@ class Unsound(ValueError):
     """What a neighbour says cannot be: not finite, or too large."""
 
 
+class Astray(Unsound):
+    """A common model of a neighbour cannot be that of samples like the agent's own."""
+
+
 @final
 class RovingNode(Node):
     """A ``Node`` whose place may change, of an agent that goes by a number of its own.
@@ -86,7 +91,9 @@ class RovingNode(Node):
     marked, counted : float
         How many own samples were in what was last said up, or decided; and how many of them are in the last wave.
     yardstick : float
-        The agent's largest label; 0 if it has seen none.
+        The agent's largest label; without one, how large the common model was that it had last; 0 if it has had none.
+    taught : bool
+        The yardstick is not that of labels.
     weight : float
         The largest s |phi|^2 that a sample can have; infinite if nobody knows.
     left_out : list of int
@@ -102,7 +109,7 @@ class RovingNode(Node):
         self.members: Mapping[int, frozenset[int]] = {}
         self.n = self.marked = self.counted = 0.0
         self.begun = self.spoke = self.forlorn = False
-        self.yardstick, self.weight, self.left_out = 0.0, math.inf, list[int]()
+        self.yardstick, self.taught, self.weight, self.left_out = 0.0, False, math.inf, list[int]()
         self._waited = self._late = 0
         self.trail: list[tuple[int, int]] = []  # of each entry of the log: the start after it, and the digest
         self._nothing = self.before = self._digest()
@@ -276,6 +283,8 @@ class RovingNode(Node):
         ValueError if one is no message, or leads to where no model can be.
         """
         common, made = self.common, []
+        if self.taught and not yardstick:
+            yardstick = self._suggested()
         with np.errstate(over="ignore", invalid="ignore"):
             for entry in entries:
                 said, bits, common = common.after(entry.data)
@@ -292,24 +301,39 @@ class RovingNode(Node):
             self._adopt(self.n)
 
     def check(self, common: Common, n: float, start: int, yardstick: float) -> None:
-        """``Unsound`` if these cannot be the information and the model of samples like the agent's own.
+        """``Astray`` if these cannot be the information and the model of samples like the agent's own.
 
         With y its largest label: |C| > 10^6, or 10 where |phi| = 1; |theta| > 10^6 y; or, of some output,
-        c - 2 b.theta + theta'A theta > m (1000 y)^2. Nor may n C + thick I be so far from positive that its factor, of
-        which pivots are raised, leaves all bounds; neither that of this wave nor that of the next.
+        c - 2 b.theta + theta'A theta > m (1000 y)^2. Without labels, |theta| > 1000 y. Nor may n C + thick I be so far
+        from positive that its factor, of which pivots are raised, leaves all bounds; neither that of this wave nor that
+        of the next. And the last step d has the length that its energy says: |L'd|^2 = e n, L the factor of this wave.
         """
         own, theta = self.own, common.theta
-        reach = FURTHEST * yardstick if yardstick else _LARGEST_MODEL
+        reach = (ASTRAY if self.taught else FURTHEST) * yardstick if yardstick else _LARGEST_MODEL
         densest = min(FURTHEST, ENTRY * self.weight)
         if not (_within(common.information, densest) and _within(theta, reach) and np.isfinite(common.energy).all()):
-            raise Unsound("a model that cannot be")
+            raise Astray("a model that cannot be")
         for samples in (n, self.rule.carried(start, self.place.census)):
             lower, _ = common.whitener(samples)
             if not _within(lower, 1e3 * math.sqrt(FURTHEST * samples + self.rule.thick(samples))):
-                raise Unsound("information that cannot be")
+                raise Astray("information that cannot be")
+        length = ((common.step @ common.whitener(n)[0]) ** 2).sum(axis=-1)
+        if not np.all(np.abs(length - common.energy * n) <= _ROUGHLY * (length + _TINY)):
+            raise Astray("a step that cannot be")
         wrong = ((theta @ own.information - 2 * own.moments) * theta).sum(axis=-1) + own.square
         if yardstick and not np.all(wrong <= max(own.count, 1.0) * (ASTRAY * yardstick) ** 2):
-            raise Unsound("a model that cannot be")
+            raise Astray("a model that cannot be")
+
+    def _suggested(self) -> float:
+        """How large a model is by each child's sums alone, the lower median; 0 where none says anything.
+
+        So an agent that knows nothing itself judges the first common model, one of its own making too.
+        """
+        links, heard = self.links, self.heard
+        labelled = [child for child in heard if links[child].n > 0]
+        sizes = [size_of(self._decide_with({child}, links, heard).following.common) for child in labelled]
+        self.links, self.heard = links, heard
+        return next(iter(sorted(filter(None, sizes))[(len(sizes) - 1) // 2 :]), 0.0)
 
     def _decide(self) -> Message:
         message = super()._decide()
@@ -323,6 +347,8 @@ class RovingNode(Node):
         A root that went there alone would be taken for a liar itself, since it is one of its subtree that lied.
         """
         decision = super()._decision()
+        if self.taught and not self.yardstick and len(self.heard) > 1:
+            self.yardstick = self._suggested()
         if self._is_sound(decision):
             return decision
         links, before, heard = self.links, self.links_before, self.heard
@@ -413,6 +439,13 @@ class RovingNode(Node):
         numbers = _packed(whole.start, whole.n, whole)
         return Standing(whole.waves, _digest_of(whole.information, whole.theta, whole.step, numbers))
 
+    def begin_anew(self) -> None:
+        """Know what a new node knows."""
+        first = Common.first(self.rule, self.arithmetic, self.n_features)
+        known = first.information, first.theta, first.step, first.energy, first.thin
+        self.links, self.links_before, self.link = {}, {}, None
+        self.take_whole(Whole(0, self.rule.first, 0.0, *known), 0.0)
+
     def take_whole(self, whole: Whole, yardstick: float) -> None:
         """Know that instead, and adopt it. ValueError if no model can be there."""
         common = Common(self.rule, self.arithmetic, *whole[3:])
@@ -428,6 +461,12 @@ class RovingNode(Node):
         self.begun = self.spoke = self.forlorn = False
         self._waited = self._late = 0
         self._adopt(whole.n)
+
+
+def size_of(common: Common) -> float:
+    """How large a common model is, the largest of several."""
+    with np.errstate(over="ignore"):
+        return float(np.sqrt((common.theta**2).sum(axis=-1)).max())
 
 
 def link_digest(link: Link) -> int:

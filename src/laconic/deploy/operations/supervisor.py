@@ -23,7 +23,6 @@ _FINAL = {ENDED: "its data ended", NONSENSE: "its settings make no sense", DIVER
 _STEADY = 3.0  # seconds of life, once started, after which earlier deaths are forgiven
 _FIRST, _LONGEST = 0.25, 30.0  # seconds to wait before the second restart in a row, and at most
 _PATIENCE = 60.0  # seconds that one agent may keep others from starting
-_COMPILING = 600.0  # and one that compiles: whoever does not wait for it compiles the same once more
 _LINE = 65536  # bytes of a line; what is longer is cut into several
 
 _log = logging.getLogger(__name__)
@@ -49,7 +48,6 @@ class _Child:
         self.name, self.command = name, list(command)
         self.process: subprocess.Popen[bytes] | None = None
         self.starting = False  # until it says that it has started
-        self.patience = _PATIENCE  # how long others wait for that
         self.since = 0.0  # when its process was started, or had started
         self.due: float | None = 0.0  # when to start it; None while it runs and once it ended for good
         self.deaths = 0  # in a row
@@ -149,8 +147,6 @@ class Supervisor:
         fields = _fields(news.line)
         if fields is not None and fields["event"] in ("started", "loaded"):
             child.starting, child.since = False, time.monotonic()
-        elif fields is not None and fields["event"] == "prepares":
-            child.patience = _COMPILING
         if child is not self._spare or fields is None or fields["event"] != "loaded":
             self._screen.line(child.name, news.line.decode(errors="replace"), fields)
 
@@ -160,7 +156,7 @@ class Supervisor:
     def _places(self) -> int:
         """How many more processes may start now."""
         now = time.monotonic()
-        return self._at_once - sum(child.starting and now - child.since < child.patience for child in self._all())
+        return self._at_once - sum(child.starting and now - child.since < _PATIENCE for child in self._all())
 
     def _due(self) -> list[_Child]:
         """Those that are to be started, sooner or later; the spare only if there is nothing else to do."""
@@ -180,7 +176,7 @@ class Supervisor:
     def _loads(self, now: float) -> bool:
         """Whether a spare will soon be there."""
         spare = self._spare
-        return spare is not None and spare.process is not None and spare.starting and now - spare.since < spare.patience
+        return spare is not None and spare.process is not None and spare.starting and now - spare.since < _PATIENCE
 
     def _replace(self, child: _Child) -> bool:
         """Let the spare become ``child``, if there is one and it has loaded."""
@@ -194,12 +190,11 @@ class Supervisor:
         except OSError:  # dead, and not yet known to be
             return False
         child.process, child.starting, child.due, child.since = spare.process, True, None, time.monotonic()
-        child.patience = _PATIENCE
         spare.process, spare.due = None, child.since
         return True
 
     def _start(self, child: _Child) -> None:
-        child.since, child.due, child.patience = time.monotonic(), None, _PATIENCE
+        child.since, child.due = time.monotonic(), None
         try:
             child.process = subprocess.Popen(
                 child.command,
@@ -297,7 +292,7 @@ def command(config: str, *options: str) -> list[str]:
 
 def _environment() -> dict[str, str]:
     """What agents inherit: each has a core at most, so more threads than one only get into each other's way."""
-    threads = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     return {**dict.fromkeys(threads, "1"), "PYTHONUNBUFFERED": "1", **os.environ}
 
 

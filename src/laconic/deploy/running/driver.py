@@ -17,6 +17,7 @@ from laconic.deploy.running.inbox import Inbox
 from laconic.deploy.running.outlet import Outlet
 from laconic.deploy.running.outliers import Sentry
 from laconic.deploy.running.service import Service
+from laconic.deploy.running.trial import Trial
 from laconic.protocol import Info
 from laconic.protocol.actions import Alert
 from laconic.protocol.pacer import Pacer
@@ -28,6 +29,7 @@ SAMPLES = object()
 ASKED = object()
 
 _LONGEST_SLEEP = 60.0
+_PROVED = 2  # rounds that have begun: the first one is over
 
 
 class Recorder(Protocol):
@@ -54,6 +56,8 @@ class Driver:
         The service manager that is told that all is well.
     classes : Classes, optional
         What labels are, if they are no numbers.
+    trial : Trial, optional
+        Ended when the first round is over.
 
     Attributes
     ----------
@@ -72,8 +76,9 @@ class Driver:
         desk: Desk | None = None,
         service: Service | None = None,
         classes: Classes | None = None,
+        trial: Trial | None = None,
     ) -> None:
-        self.pacer, self.outlet = pacer, outlet
+        self.pacer, self.outlet, self._trial, self._rounds = pacer, outlet, trial, 0
         self.stopped: int | None = None
         self.failed = False
         self._source, self._tally, self._recorder = outlet.source, outlet.tally, recorder
@@ -199,6 +204,9 @@ class Driver:
                 source.counts["dropped"] += 1
                 self._look_around()
         if info is not None:
+            self._rounds += 1
+            if self._rounds == _PROVED and self._trial is not None:
+                self._trial.end()
             tally.round = info.round
             tally.took(pacer.took)
             if self._classes is not None:

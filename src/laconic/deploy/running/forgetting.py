@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from laconic.deploy.running.trial import report_of
 from laconic.deploy.settings.site import Site
 from laconic.protocol.checkpoint import previous
 
@@ -19,4 +20,6 @@ def set_checkpoint_aside(site: Site, name: str) -> tuple[Path, ...]:
         except FileNotFoundError:
             continue
         moved.append(aside)
+    if path is not None:
+        report_of(path).unlink(missing_ok=True)
     return tuple(moved)

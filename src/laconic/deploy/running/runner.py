@@ -24,12 +24,12 @@ from laconic.deploy.running.outlet import Outlet
 from laconic.deploy.running.outliers import Sentry
 from laconic.deploy.running.record import Record
 from laconic.deploy.running.service import Service
+from laconic.deploy.running.trial import Trial
 from laconic.deploy.settings.site import Site
 from laconic.deploy.settings.sources import ZenohSettings
 from laconic.deploy.sources.base import Source
 from laconic.engine import Diverged
 from laconic.engine.blas import one_thread
-from laconic.engine.compiling import when_compiling
 from laconic.learners import Speech
 from laconic.protocol import Agent
 from laconic.protocol.actions import Terms
@@ -90,16 +90,17 @@ def run_agent(
     record = None if trace is None else Record(trace, named.inputs, named.target, site.model.classes)
     news = Inbox() if news is None else news
     agent = make_agent(site, name)
-    restore(agent, site)
-    warm(site)
     with ExitStack() as stack:
+        trial = stack.enter_context(Trial(site.checkpoint_path(name)))
+        restore(agent, site)
+        warm(site)
         stack.enter_context(heard(news.put))
         stack.enter_context(one_thread())
         if supervised:
             _watch_parent(news)
         terms = terms_of(site, rounds, predictions, progress)
         service = Service.of(os.environ)
-        driver = assemble(stack, site, agent, terms, news.put, recorder=record, service=service)
+        driver = assemble(stack, site, agent, terms, news.put, recorder=record, service=service, trial=trial)
         _log.info("started", extra={"agent": name, "round": agent.round, "pid": os.getpid()})
         try:
             stopped = driver.run(news)
@@ -171,6 +172,7 @@ def assemble(
     recorder: Recorder | None = None,
     wall: Callable[[], float] = time.time,
     service: Service | None = None,
+    trial: Trial | None = None,
 ) -> Driver:
     """Put the parts of an agent together, ready to be driven; closing ``stack`` takes them apart.
 
@@ -189,6 +191,8 @@ def assemble(
         The time of day.
     service : Service, optional
         The service manager that is told that all is well.
+    trial : Trial, optional
+        Of the checkpoint that the agent goes on from.
     """
     name, tally = agent.name, Tally()
     port = site.agent(name).metrics_port
@@ -211,20 +215,11 @@ def assemble(
         desk = Desk(agent, lambda: deliver(ASKED), named.inputs, named.target, classes=site.model.classes)
         stack.callback(desk.close)
         desk.open(link)
-    return Driver(make_pacer(agent, terms, site.slot), outlet, recorder, sentry, desk, service, classes)
+    return Driver(make_pacer(agent, terms, site.slot), outlet, recorder, sentry, desk, service, classes, trial)
 
 
 def warm(site: Site) -> None:
-    """Load, or once for each installation compile, all that a round needs, so that the first one is not late.
-
-    Two agents of this site's kind talk to each other, here and now.
-    """
-    why = {"why": "the first start of an installation compiles for a while"}
-    with when_compiling(lambda: _log.info("prepares", extra=why)):
-        _rehearse(site)
-
-
-def _rehearse(site: Site) -> None:
+    """Load all that a round needs, so that the first one is not late: two agents of this kind exchange messages."""
     features, learner = site.features(), site.learner()
     pair = [
         Agent(name, [other], features, learner, n_agents=2, clock=site.clock, dtype=site.model.dtype)

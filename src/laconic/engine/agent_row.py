@@ -18,7 +18,7 @@ from laconic.learners.schedules import Constant, Schedule
 from laconic.native.arrays import aligned
 from laconic.native.binding import INTEGER, POINTER, REAL, Structure, function
 from laconic.native.features import feature_map
-from laconic.native.run import ADAPT_THEN_COMBINE, COMBINE_THEN_ADAPT, DENSE, ENTROPY, Scratch, add_agents, make_run
+from laconic.native.run import DENSE, ENTROPY, Scratch, add_agents, make_run
 
 _REFUSED, _TAKEN, _NO_CODE = range(3)
 _BOUND = {"_address", "_predict", "_learn", "_send", "_receive", "_receive_model", "_combine", "_settle_dual"}
@@ -57,7 +57,7 @@ class NativeRow(OneRow):
         self.message = self._written
         self._rate: Schedule = kernel_of(learner).rate
         self._steady = self._rate.value if isinstance(self._rate, Constant) else None
-        self._mixes = run.algorithm in (COMBINE_THEN_ADAPT, ADAPT_THEN_COMBINE)
+        self._mixes = not run.dual
         self._parts = tuple(learner.init(1, 1)._fields)
         self.shares = np.zeros((1 + n_neighbours, run.size))
         self.sums = run.array("sums") if run.sums else np.zeros(self.shares.shape)
@@ -96,7 +96,7 @@ class NativeRow(OneRow):
     def predict(self) -> float:
         """theta.phi(x)."""
         self._predict(self._address)
-        return self._agent.prediction  # type: ignore[no-any-return]
+        return self._agent.prediction
 
     def learn(self, label: float, t: int) -> tuple[int, float]:
         """Steps 1 and 2."""
@@ -208,7 +208,7 @@ class NativeRow(OneRow):
     @property
     def largest(self) -> float:
         """The yardstick of divergence."""
-        return self._run.largest  # type: ignore[no-any-return]
+        return self._run.largest
 
     @largest.setter
     def largest(self, value: float) -> None:
