@@ -30,7 +30,10 @@ typedef struct { Tile u, v, w, x; } RowFactors;
 INLINE RowFactors factors_at(const Pass s, const int how, i64 j) {
     RowFactors f;
     if (how & LOWER) f.u = factors_of(s.u, -1.0, j);
-    if (how & LOWER_TWICE) { f.v = factors_of(how & CROSS ? s.w : s.v, -1.0, j); f.w = factors_of(how & CROSS ? s.v : s.w, -1.0, j); }
+    if (how & LOWER_TWICE) {
+        f.v = factors_of(how & CROSS ? s.w : s.v, -1.0, j);
+        f.w = factors_of(how & CROSS ? s.v : s.w, -1.0, j);
+    }
     if (how & GAIN) f.x = factors_of(s.x, 1.0, j);
     return f;
 }
@@ -64,15 +67,22 @@ INLINE void pass_four(const Lower m, const Pass s, const int how, i64 j) {
     Tile sums = {{{0}}};
     for (i64 k = 0; k < j; k += W) {
         const Tile p = change_tile(row, m.stride, s, how, f, k);
-        if (how & GAIN) { sums = add_along(p, load(s.x + k), sums); store(s.gain + k, load(s.gain + k) + sum_down(p, f.x)); }
+        if (!(how & GAIN)) continue;
+        sums = add_along(p, load(s.x + k), sums);
+        store(s.gain + k, load(s.gain + k) + sum_down(p, f.x));
     }
     const Tile p = change_tile(row, m.stride, s, how, f, j);
     if (how & GAIN) store(s.gain + j, (vec){0} + row_sums(add_along(p, load(s.x + j), sums)));
 }
 
 #if defined(__AVX512F__)
-INLINE wide load_part_wide(const double* p, int half) { return half ? (wide)_mm512_zextpd256_pd512(_mm256_loadu_pd(p)) : load_wide(p); }
-INLINE void store_part_wide(double* p, wide v, int half) { if (half) _mm256_storeu_pd(p, _mm512_castpd512_pd256((__m512d)v)); else store_wide(p, v); }
+INLINE wide load_part_wide(const double* p, int half) {
+    return half ? (wide)_mm512_zextpd256_pd512(_mm256_loadu_pd(p)) : load_wide(p);
+}
+INLINE void store_part_wide(double* p, wide v, int half) {
+    if (half) _mm256_storeu_pd(p, _mm512_castpd512_pd256((__m512d)v));
+    else store_wide(p, v);
+}
 
 /* Eight columns at a time, with the same bits: sums along rows r and r + 4 lie in one register. */
 INLINE void pass_eight(const Lower m, const Pass s, const int how, i64 j) {
@@ -80,7 +90,10 @@ INLINE void pass_eight(const Lower m, const Pass s, const int how, i64 j) {
     wide u[2 * TILE], v[2 * TILE], w[2 * TILE], x[2 * TILE], sums[TILE] = {{0}};
     for (int r = 0; r < 2 * TILE; r++) {
         if (how & LOWER) u[r] = each_wide(-s.u[j + r]);
-        if (how & LOWER_TWICE) { v[r] = each_wide(-(how & CROSS ? s.w : s.v)[j + r]); w[r] = each_wide(-(how & CROSS ? s.v : s.w)[j + r]); }
+        if (how & LOWER_TWICE) {
+            v[r] = each_wide(-(how & CROSS ? s.w : s.v)[j + r]);
+            w[r] = each_wide(-(how & CROSS ? s.v : s.w)[j + r]);
+        }
         x[r] = each_wide(s.x[j + r]);
     }
     for (i64 k = 0; k < j; k += 2 * W) {
@@ -112,7 +125,8 @@ INLINE void pass_eight(const Lower m, const Pass s, const int how, i64 j) {
     const RowFactors f = factors_at(s, how, j), g = factors_at(s, how, j + TILE);
     const vec x_j = load(s.x + j);
     double* below = row + TILE * m.stride;
-    const Tile a = change_tile(row, m.stride, s, how, f, j), b = change_tile(below, m.stride, s, how, g, j), c = change_tile(below, m.stride, s, how, g, j + TILE);
+    const Tile a = change_tile(row, m.stride, s, how, f, j);
+    const Tile b = change_tile(below, m.stride, s, how, g, j), c = change_tile(below, m.stride, s, how, g, j + TILE);
     const vec low = ((vec){0} + row_sums(add_along(a, x_j, first))) + sum_down(b, g.x);
     const vec high = (vec){0} + row_sums(add_along(c, load(s.x + j + TILE), add_along(b, x_j, second)));
     store(s.gain + j, low);

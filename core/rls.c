@@ -31,202 +31,13 @@ static void finish_matrix(const Rls* a) {
 }
 /* Learn samples again, from a model that a wave brought. */
 static void replay_samples(const Rls* a, const Samples* s) {
-    for (i64 row = s->first; row < s->stop; row += s->step) learn_sample(a, s->phi + row * a->size, s->squares + row * (2 + a->n_outputs));
+    for (i64 row = s->first; row < s->stop; row += s->step)
+        learn_sample(a, s->phi + row * a->size, s->squares + row * (2 + a->n_outputs));
     finish_matrix(a);
 }
 /* Predictions of one agent's models, with the bits of its rounds. */
 EXPORT void predict_sample(const double* models, i64 n_outputs, i64 size, const double* phi, double* predictions) {
     for (i64 k = 0; k < n_outputs; k++) predictions[k] = dot(models + k * size, phi, size);
-}
-
-/* --- The sums of its data -------------------------------------------------------------------------------------- */
-
-/* A <- f A + x x' for n rows x, in their order: four rows of A, and some vectors of columns that stay in registers. */
-INLINE void add_tile(int vectors, int half, double forgetting, const double* x, i64 n, i64 size, double* A, i64 j, i64 k) {
-    enum { LANES = sizeof(wide) / sizeof(double) };
-    wide a[TILE][3];
-    for (int r = 0; r < TILE; r++) for (int c = 0; c < vectors; c++) a[r][c] = load_part_wide(A + (j + r) * size + k + c * LANES, half);
-    for (i64 row = 0; row < n; row++, x += size) {
-        wide columns[3];
-        for (int c = 0; c < vectors; c++) columns[c] = load_part_wide(x + k + c * LANES, half);
-        for (int r = 0; r < TILE; r++) {
-            const wide factor = each_wide(x[j + r]);
-            for (int c = 0; c < vectors; c++) a[r][c] = fused_wide(factor, columns[c], forgetting < 1.0 ? each_wide(forgetting) * a[r][c] : a[r][c]);
-        }
-    }
-    for (int r = 0; r < TILE; r++) for (int c = 0; c < vectors; c++) store_part_wide(A + (j + r) * size + k + c * LANES, a[r][c], half);
-}
-INLINE void add_products(double forgetting, const double* rows, i64 n, i64 size, double* A) {
-    const i64 lanes = sizeof(wide) / sizeof(double);
-    for (i64 j = 0; j < size; j += TILE) {
-        const i64 end = j + TILE;
-        i64 k = 0;
-        for (; k + 3 * lanes <= end; k += 3 * lanes) add_tile(3, 0, forgetting, rows, n, size, A, j, k);
-        for (; k + lanes <= end; k += lanes) add_tile(1, 0, forgetting, rows, n, size, A, j, k);
-        if (k < end) add_tile(1, 1, forgetting, rows, n, size, A, j, k);
-    }
-}
-/* A, b, c, m of samples; with f < 1 all that came before shrinks by f each time. */
-EXPORT void add_samples(const OwnSums* s, const Samples* added) {
-    const i64 size = s->size, width = 2 + s->n_outputs;
-    for (i64 row = added->first, n = 0; row < added->stop; row += added->step) {
-        const double *square = added->squares + row * width, *phi = added->phi + row * size, weight = square[0];
-        if (s->forgetting < 1.0) {
-            for (i64 k = 0; k <= s->n_outputs; k++) s->numbers[k] *= s->forgetting;
-            scale_row(s->forgetting, s->moments, s->moments, s->n_outputs * size);
-        }
-        s->numbers[0] += square[1];
-        for (i64 k = 0; k < s->n_outputs; k++) {
-            const double target = square[2 + k];
-            s->numbers[1 + k] += weight * target * target;
-            add_row(s->moments + k * size, weight * target, phi, size);
-        }
-        scale_row(sqrt(weight), phi, s->scaled + n++ * size, size);
-        if (n < s->n_scaled && row + added->step < added->stop) continue;
-        if (s->forgetting < 1.0) add_products(s->forgetting, s->scaled, n, size, s->information);
-        else add_products(1.0, s->scaled, n, size, s->information);
-        n = 0;
-    }
-}
-/* Errors at theta along u: each x = s e u.phi is cut to three root mean squares of those so far and itself. */
-EXPORT void watch_samples(const OwnSums* s, const Samples* fresh) {
-    const i64 size = s->size, width = 2 + s->n_outputs;
-    for (i64 row = fresh->first; row < fresh->stop; row += fresh->step) {
-        const double *square = fresh->squares + row * width, *phi = fresh->phi + row * size;
-        if (!(square[0] > 0.0)) continue;
-        for (i64 k = 0; k < s->n_outputs; k++) {
-            const double *theta = s->watched + 2 * k * size, *u = theta + size;
-            double *sums = s->sums + 3 * k, x = square[0] * (square[2 + k] - dot(theta, phi, size)) * dot(u, phi, size);
-            sums[2] += 1.0;
-            const double most = 3.0 * sqrt((sums[1] + x * x) / sums[2]);
-            x = MAX(MIN(x, most), -most);
-            sums[0] += x;
-            sums[1] += x * x;
-        }
-    }
-}
-static void multiply(const OwnSums* s, const double* row, double* x, double* product) {
-    memcpy(x, row, s->n_features * sizeof(double));
-    for (i64 k = s->n_features; k < s->size; k++) x[k] = 0.0;
-    pass((Lower){s->information, s->size, s->size}, (Pass){.x = x, .gain = product}, GAIN);
-}
-/* r = b - A theta of each output; its row of seen, seen_step apart: c - 2 b.theta + theta'A theta and d'A d, d = change. */
-EXPORT void look_back(const OwnSums* s, const double* theta, const double* change, double* residual, double* seen, i64 seen_step) {
-    const i64 n = s->n_features;
-    double *x = s->scaled, *product = x + s->size;
-    for (i64 k = 0; k < s->n_outputs; k++, theta += n, change += n, residual += n, seen += seen_step) {
-        const double* moments = s->moments + k * s->size;
-        double square = s->numbers[1 + k], curvature = 0.0;
-        multiply(s, theta, x, product);
-        for (i64 j = 0; j < n; j++) {
-            residual[j] = moments[j] - product[j];
-            square -= (moments[j] + residual[j]) * theta[j];
-        }
-        multiply(s, change, x, product);
-        for (i64 j = 0; j < n; j++) curvature += product[j] * change[j];
-        seen[0] = square;
-        seen[1] = curvature;
-    }
-}
-/* A (n, n) without what is above the tiles on its diagonal, and with it. */
-EXPORT void copy_lower(const double* rows, i64 stride, i64 n, double* made) {
-    const i64 full = n / TILE * TILE;
-    for (i64 i = 0; i < n; i++) memcpy(made + i * n, rows + i * stride, (i < full ? i / TILE * TILE + TILE : i + 1) * sizeof(double));
-}
-EXPORT void copy_whole(const double* rows, i64 stride, i64 n, double* made) {
-    const i64 full = n / TILE * TILE;
-    for (i64 i = 0; i < full; i += TILE) {
-        for (i64 k = 0; k <= i; k += TILE) {
-            Tile t;
-            for (int r = 0; r < TILE; r++) t.row[r] = load(rows + (i + r) * stride + k);
-            for (int r = 0; r < TILE; r++) store(made + (i + r) * n + k, t.row[r]);
-            if (k == i) break;
-            t = transposed(t);
-            for (int r = 0; r < TILE; r++) store(made + (k + r) * n + i, t.row[r]);
-        }
-    }
-    for (i64 i = full; i < n; i++) for (i64 j = 0; j <= i; j++) made[i * n + j] = made[j * n + i] = rows[i * stride + j];
-}
-/* All that a message needs: samples are added, and from row counted on watched; A without its upper half; and of each
- * output a row of seen: c, what look_back says, and the first two sums of watch. */
-typedef struct { const double *theta, *change; double *made, *residual, *seen; i64 counted; } Report;
-EXPORT void report_sums(const OwnSums* s, const Samples* added, const Report* to) {
-    Samples fresh = *added;
-    fresh.first = to->counted;
-    add_samples(s, added);
-    watch_samples(s, &fresh);
-    copy_lower(s->information, s->size, s->n_features, to->made);
-    look_back(s, to->theta, to->change, to->residual, to->seen + 1, 5);
-    for (i64 k = 0; k < s->n_outputs; k++) {
-        to->seen[5 * k] = s->numbers[1 + k];
-        memcpy(to->seen + 5 * k + 3, s->sums + 3 * k, 2 * sizeof(double));
-    }
-}
-
-/* --- Least squares whose covariance stays positive ------------------------------------------------------------- */
-
-/* The covariance of each of n_models (one an agent, or one for all) is U D U': U is unit upper triangular, its columns
- * without the diagonal are rows of factors, D = spreads > 0 (Bierman). Positive factors stay positive under rounding. */
-typedef struct {
-    i64 n_models, n_features, size, n_agents, n_rounds;
-    double forgetting;
-    const double *phi, *labels;
-    double *weights, *factors, *spreads, *predictions, *gain;
-} Bierman;
-
-/* Up to four columns from column j on, one after the other in every entry; before and after are n of the gain g/n. */
-INLINE double learn_columns(int columns, double* first, i64 size, double* spreads, double* gain, const double* phi, i64 j, double before) {
-    double added[TILE];
-    vec step[TILE], add[TILE];
-    for (int c = 0; c < columns; c++) {
-        const double share = phi[j + c] + dot(first + c * size, phi, c ? j + TILE : j), after = before + spreads[j + c] * share * share;
-        added[c] = spreads[j + c] * share;
-        spreads[j + c] *= before / after;
-        step[c] = each(-share / before);
-        add[c] = each(added[c]);
-        before = after;
-    }
-    for (i64 k = 0; k < j; k += W) {
-        vec so_far = load(gain + k);
-        for (int c = 0; c < columns; c++) {
-            const vec old = load(first + c * size + k);
-            store(first + c * size + k, fused(step[c], so_far, old));
-            so_far = fused(add[c], old, so_far);
-        }
-        store(gain + k, so_far);
-    }
-    vec last = {added[0]};
-    for (int c = 1; c < columns; c++) {
-        const vec old = load(first + c * size + j);
-        store(first + c * size + j, fused(step[c], last, old));
-        last = fused(add[c], old, last);
-        last[c] = added[c];
-    }
-    store(gain + j, last);
-    return before;
-}
-static void learn_factored(const Bierman* b, i64 m, const double* phi, double label) {
-    const i64 n = b->size, n_features = b->n_features;
-    double *model = b->weights + m * n, *factors = b->factors + m * n_features * n, *spreads = b->spreads + m * n_features, before = 1.0;
-    const double error = label - dot(model, phi, n);
-    i64 j = 0;
-    for (; j + TILE <= n_features; j += TILE) before = learn_columns(TILE, factors + j * n, n, spreads, b->gain, phi, j, before);
-    if (j < n_features) before = learn_columns((int)(n_features - j), factors + j * n, n, spreads, b->gain, phi, j, before);
-    add_row(model, error / before, b->gain, n);
-}
-/* All of a round is predicted before any of it is learned. Returns the first row that overflows, or all rows. */
-EXPORT i64 recursive_rounds(const Bierman* b) {
-    const i64 N = b->n_agents, own = b->n_models > 1;
-    for (i64 t = 0; t < b->n_rounds; t++) {
-        for (i64 i = 0, row = t * N; i < N; i++, row++) {
-            b->predictions[row] = dot(b->weights + own * i * b->size, b->phi + row * b->size, b->size);
-            if (!isfinite(b->predictions[row])) return row;
-        }
-        if (b->forgetting < 1.0) for (i64 k = 0; k < b->n_models * b->n_features; k++) b->spreads[k] /= b->forgetting;
-        for (i64 i = 0, row = t * N; i < N; i++, row++)
-            if (!isnan(b->labels[row])) learn_factored(b, own * i, b->phi + row * b->size, b->labels[row]);
-    }
-    return b->n_rounds * N;
 }
 
 /* --- Rounds between waves -------------------------------------------------------------------------------------- */
@@ -262,10 +73,11 @@ static void mix_arms_of(const Arms* a, i64 i, const double* wave, i64 size) {
 EXPORT void mix_arms(const Arms* a, const double* weights, i64 n_agents, i64 size) {
     for (i64 i = 0; i < n_agents; i++) mix_arms_of(a, i, weights + i * size, size);
 }
-/* E <- 0.99 E + e e', g = E w; then w follows the exponentiated gradient: see laconic.waves.arms.Stack. Where errors are
- * infinite their quotients are none, and count as the least. */
+/* E <- 0.99 E + e e', g = E w; then w follows the exponentiated gradient: see laconic.waves.arms.Stack. Quotients of
+ * infinite errors count as the least. */
 static void weigh_arms(const Arms* a, i64 i, const double* e) {
-    double *stack = a->stack + i * N_ARMS, *E = a->errors + i * N_ARMS * N_ARMS, slopes[N_ARMS], mean = 0.0, total = 0.0;
+    double *stack = a->stack + i * N_ARMS, *E = a->errors + i * N_ARMS * N_ARMS;
+    double slopes[N_ARMS], mean = 0.0, total = 0.0;
     for (int k = 0; k < N_ARMS; k++) {
         slopes[k] = 0.0;
         for (int m = 0; m < N_ARMS; m++) {
@@ -283,18 +95,21 @@ static void weigh_arms(const Arms* a, i64 i, const double* e) {
 }
 INLINE Rls wave_of(const Rounds* r, i64 i, double* gain) {
     const i64 n = r->size, K = r->n_outputs;
-    return (Rls){n, r->stride, K, r->forgetting, r->spread + i * n * r->stride, r->weights + i * K * n, r->pending + i * n, gain};
+    double *spread = r->spread + i * n * r->stride, *models = r->weights + i * K * n;
+    return (Rls){n, r->stride, K, r->forgetting, spread, models, r->pending + i * n, gain};
 }
 /* The shrunk arm of agent i for k = 0, the personal one for k = 1. */
 INLINE Rls arm_of(const Rounds* r, i64 i, i64 k, double* gain) {
     const i64 n = r->size, arm = 2 * i + k;
-    return (Rls){n, n, 1, r->forgetting, r->arms->pair_spread + arm * n * n, r->arms->pair + arm * n, r->arms->pending + (4 * i + k) * n, gain};
+    double *spread = r->arms->pair_spread + arm * n * n, *model = r->arms->pair + arm * n;
+    return (Rls){n, n, 1, r->forgetting, spread, model, r->arms->pending + (4 * i + k) * n, gain};
 }
 INLINE Forgetting recent_of(const Rounds* r, i64 i, double* gain) {
     const Arms* a = r->arms;
     const i64 n = r->size;
+    const Lower spread = {a->recent_spread + i * n * n, n, n};
     double* pending = a->pending + (4 * i + 2) * n;
-    return (Forgetting){{a->recent_spread + i * n * n, n, n}, a->n_features, a->forgetting, a->ridge, gain, pending, pending + n};
+    return (Forgetting){spread, a->n_features, a->forgetting, a->ridge, gain, pending, pending + n};
 }
 /* Agent i's stack, and each of its arms, the wave's too, after one more sample. */
 static void learn_arms(const Rounds* r, i64 i, const double* phi, const double* square, double* gain) {
@@ -310,7 +125,8 @@ static void learn_arms(const Rounds* r, i64 i, const double* phi, const double* 
     learn_sample(&personal, phi, square);
     if (square[0] > 0.0) {
         weigh_arms(a, i, errors);
-        pass(f.spread, (Pass){.v = f.v, .w = f.w, .raised = a->raised[i], .x = phi, .gain = gain}, RAISE | LOWER_TWICE | GAIN);
+        const Pass now = {.v = f.v, .w = f.w, .raised = a->raised[i], .x = phi, .gain = gain};
+        pass(f.spread, now, RAISE | LOWER_TWICE | GAIN);
         learn_forgetting(&f, a->turns[i], recent, phi, errors[3], 1.0);
         a->raised[i] = 1.0 / a->forgetting;
         a->turns[i] = (a->turns[i] + 1) % a->n_features;
@@ -331,12 +147,15 @@ static void settle_arms(const Rounds* r, i64 i) {
     r->arms->raised[i] = 1.0;
 }
 
-/* Agent i takes over P and models of a wave, of n features without padding, and theta is these models. Then samples since. */
-EXPORT void adopt_wave(const Rounds* r, i64 i, const double* spread, const double* models, i64 n, const Samples* since) {
+/* Agent i takes over P and models of a wave, of n features without padding, and theta is these models. Then it learns
+ * samples since. */
+EXPORT void adopt_wave(const Rounds* r, i64 i, const double* spread, const double* models, i64 n,
+                       const Samples* since) {
     const Rls a = wave_of(r, i, r->gain);
     double* theta = r->theta + i * a.n_outputs * a.size;
     clear_row(a.pending, a.size);
-    for (i64 j = 0; j < n; j++) memcpy(a.spread + j * a.stride, spread + j * n, MIN(n, j / TILE * TILE + TILE) * sizeof(double));
+    for (i64 j = 0; j < n; j++)
+        memcpy(a.spread + j * a.stride, spread + j * n, MIN(n, j / TILE * TILE + TILE) * sizeof(double));
     for (i64 k = 0; k < a.n_outputs; k++) {
         memcpy(a.models + k * a.size, models + k * n, n * sizeof(double));
         memcpy(theta + k * a.size, models + k * n, n * sizeof(double));
@@ -355,10 +174,26 @@ EXPORT void finish_agent(const Rounds* r, i64 i) {
 }
 
 /* Models of agent i before round t of the block. */
-INLINE double* kept(double* history, const Rounds* r, i64 t, i64 i) { return history + ((t - r->opened) * r->n_agents + i) * r->n_outputs * r->size; }
+INLINE double* kept(double* history, const Rounds* r, i64 t, i64 i) {
+    return history + ((t - r->opened) * r->n_agents + i) * r->n_outputs * r->size;
+}
 INLINE double* predicting(const Rounds* r) { return r->arms ? r->arms->models : r->weights; }
 
-/* Agents begin to end learn the rounds of a block, each from where it is; returns the first row that diverges, or all. */
+/* Ask for matrices that the next group of agents needs, in each round of a block for other rows of them. */
+INLINE void prefetch_matrices(const Rounds* r, i64 t, i64 i) {
+    const i64 n = r->size, rounds = r->until - r->opened, part = t - r->opened;
+    if (i >= r->n_agents) return;
+    for (i64 j = n * part / rounds; j < n * (part + 1) / rounds; j++) {
+        const i64 length = j / TILE * TILE + TILE;
+        prefetch(r->spread + (i * n + j) * r->stride, length);
+        if (!r->arms) continue;
+        prefetch(r->arms->pair_spread + (2 * i * n + j) * n, length);
+        prefetch(r->arms->pair_spread + ((2 * i + 1) * n + j) * n, length);
+        prefetch(r->arms->recent_spread + (i * n + j) * n, length);
+    }
+}
+/* Agents begin to end learn the rounds of a block, each from where it is. Returns the first row that diverges, or the
+ * number of rows. */
 static i64 learn_group(const Rounds* r, i64 begin, i64 end, double* gain) {
     const i64 n = r->size, K = r->n_outputs, N = r->n_agents;
     for (i64 t = r->opened; t < r->until; t++) {
@@ -372,10 +207,12 @@ static i64 learn_group(const Rounds* r, i64 begin, i64 end, double* gain) {
                 predictions[k] = dot(models + k * n, phi, n);
                 if (!(fabs(predictions[k]) <= limit)) return row;
             }
+            prefetch_matrices(r, t, i + end - begin);
             square_loss(r->loss, predictions, r->targets + row * K, K, square);
             if (r->arms) {
                 const Arms* a = r->arms;
-                if (r->scores) copy_row(a->adopted[i] ? a->shared + i * n : r->weights + i * n, kept(r->scored, r, t, i), n);
+                const double* shared = (a->adopted[i] ? a->shared : r->weights) + i * n;
+                if (r->scores) copy_row(shared, kept(r->scored, r, t, i), n);
                 memcpy(a->stacks + row * N_ARMS, a->stack + i * N_ARMS, N_ARMS * sizeof(double));
                 learn_arms(r, i, phi, square, gain);
             } else {
@@ -391,14 +228,16 @@ static i64 learn_group(const Rounds* r, i64 begin, i64 end, double* gain) {
 /* Distance of models from their mean, their energy, and their distance from theta; whether the energy is finite. */
 EXPORT i64 measure_models(const Rounds* r, const double* models, i64 t, double* mean) {
     const i64 n = r->size, K = r->n_outputs;
+    const double share = 1.0 / (double)r->n_agents;
     double apart = 0.0, energy = 0.0, off = 0.0;
     for (i64 k = 0; k < K; k++) {
+        const double *first = models + k * n, *end = models + r->n_agents * K * n;
         clear_row(mean, n);
-        for (i64 row = k; row < r->n_agents * K; row += K) add_row(mean, 1.0 / (double)r->n_agents, models + row * n, n);
-        for (i64 row = k; row < r->n_agents * K; row += K) {
-            apart += distance(models + row * n, mean, n);
-            energy += dot(models + row * n, models + row * n, n);
-            off += distance(models + row * n, r->theta + row * n, n);
+        for (const double* model = first; model < end; model += K * n) add_row(mean, share, model, n);
+        for (const double* model = first; model < end; model += K * n) {
+            apart += distance(model, mean, n);
+            energy += dot(model, model, n);
+            off += distance(model, r->theta + (model - models), n);
         }
     }
     r->found[3 * t] = sqrt(apart);
@@ -428,7 +267,7 @@ static void score_round(const Rounds* r, const double* models, i64 t) {
  * begin to end, and rounds from to to, may be parts of all: threads can share them, each with a row of its own as room.
  *
  * An agent that diverges stops, and the others learn the whole block. Then models that predict are put back to that
- * round, matrices are not. A caller that gives the agent another model resumes there: the others are where they were. */
+ * round, matrices are not. A caller that gives the agent another model resumes there, the others where they are. */
 EXPORT void open_block(Rounds* r, i64 start, i64 stop) {
     double top = r->limits[0] = r->largest;
     r->opened = start;
@@ -450,9 +289,10 @@ EXPORT void enter_block(const Rounds* r, i64 t) {
     }
 }
 EXPORT i64 learn_block(const Rounds* r, i64 begin, i64 end, double* gain) {
+    const i64 group = r->arms ? MAX(r->group / 4, 1) : r->group; /* arms have three matrices more */
     i64 bad = r->until * r->n_agents;
-    for (; begin < end; begin += r->group) {
-        const i64 row = learn_group(r, begin, MIN(begin + r->group, end), gain);
+    for (; begin < end; begin += group) {
+        const i64 row = learn_group(r, begin, MIN(begin + group, end), gain);
         bad = MIN(bad, row);
     }
     return bad;
@@ -468,7 +308,8 @@ EXPORT i64 measure_block(const Rounds* r, i64 from, i64 to, double* mean) {
 /* Round t again, after agents that stopped behind it were given other models. */
 EXPORT i64 measure_again(const Rounds* r, i64 t, double* mean) {
     const i64 own = r->n_outputs * r->size;
-    for (i64 i = 0; i < r->n_agents; i++) if (r->learned[i] == t + 1) copy_row(predicting(r) + i * own, kept(r->history, r, t + 1, i), own);
+    for (i64 i = 0; i < r->n_agents; i++)
+        if (r->learned[i] == t + 1) copy_row(predicting(r) + i * own, kept(r->history, r, t + 1, i), own);
     return measure_models(r, kept(r->history, r, t + 1, 0), t, mean);
 }
 /* From the first row that diverges and the rounds that were measured: the row at which the block ends. */
@@ -477,7 +318,8 @@ EXPORT i64 close_block(Rounds* r, i64 bad, i64 measured) {
     r->spoiled = measured < reached;
     const i64 t = r->spoiled ? measured + 1 : reached;
     r->largest = r->limits[t - r->opened];
-    if (r->spoiled || bad < r->until * N) copy_row(kept(r->history, r, t, 0), predicting(r), N * r->n_outputs * r->size);
+    const int diverges = r->spoiled || bad < r->until * N;
+    if (diverges) copy_row(kept(r->history, r, t, 0), predicting(r), N * r->n_outputs * r->size);
     return r->spoiled ? measured * N : bad;
 }
 EXPORT void settle_agents(const Rounds* r, i64 begin, i64 end) {

@@ -80,7 +80,8 @@ typedef struct {
 #define FADED 1e-3
 
 /* gain = P phi; then the model moves by a sample, and v, w become those of the next P. It leaks in direction turn. */
-INLINE void learn_forgetting(const Forgetting* f, i64 turn, double* model, const double* phi, double error, double curvature) {
+INLINE void learn_forgetting(const Forgetting* f, i64 turn, double* model, const double* phi, double error,
+                             double curvature) {
     const i64 size = f->spread.size, stride = f->spread.stride, below = turn / TILE * TILE + TILE;
     const double scale = f->forgetting + curvature * dot(f->gain, phi, size), raised = 1.0 / f->forgetting;
     add_row(model, -error / scale, f->gain, size);

@@ -11,7 +11,7 @@ from laconic.native.binding import INTEGER, POINTER, REAL, Structure, function
 
 
 class Bierman(Structure):
-    """``Bierman`` of ``core/rls.c``."""
+    """``Bierman`` of ``core/bierman.c``."""
 
     _fields_: ClassVar[Any] = [
         *((name, INTEGER) for name in ("n_models", "n_features", "size", "n_agents", "n_rounds")),

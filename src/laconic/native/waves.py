@@ -22,7 +22,7 @@ _GROUP_BYTES = 2**17  # of matrices, where four or more fit: models and samples 
 
 
 class _Core:
-    """The functions of ``core/rls.c`` that are called here."""
+    """The functions of ``core/rls.c`` and ``core/own_sums.c``."""
 
     def __init__(self) -> None:
         rounds, none = (POINTER, INTEGER, INTEGER), {"result": None}
