@@ -11,7 +11,7 @@ from laconic.features import RandomFeatures
 from laconic.native.arrays import aligned, padded, plain
 from laconic.native.binding import INTEGER, POINTER, REAL, Structure, function
 
-_BLOCK_ROWS = 128  # features of so many rows stay in the second-level cache
+_BLOCK_ROWS = 128  # of features, which the second-level cache then holds
 
 
 class FeatureMap(Structure):
