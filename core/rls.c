@@ -135,11 +135,10 @@ static void learn_arms(const Rounds* r, i64 i, const double* phi, const double* 
     }
     mix_arms_of(a, i, wave.models, n);
 }
-/* Matrices of an agent's arms as they are: nothing is pending, before the first and after the last round of a call. */
-static void settle_arms(const Rounds* r, i64 i) {
-    const Rls wave = wave_of(r, i, 0), shrunk = arm_of(r, i, 0, 0), personal = arm_of(r, i, 1, 0);
+/* Nothing is pending of the matrices of agent i's own arms any more. */
+EXPORT void settle_arms(const Rounds* r, i64 i) {
+    const Rls shrunk = arm_of(r, i, 0, 0), personal = arm_of(r, i, 1, 0);
     const Forgetting f = recent_of(r, i, 0);
-    finish_matrix(&wave);
     finish_matrix(&shrunk);
     finish_matrix(&personal);
     pass(f.spread, (Pass){.v = f.v, .w = f.w, .raised = r->arms->raised[i]}, RAISE | LOWER_TWICE);
@@ -263,8 +262,8 @@ static void score_round(const Rounds* r, const double* models, i64 t) {
     }
 }
 
-/* A block of rounds is opened, learned by agents, measured, and closed; after the last one agents are settled. Agents
- * begin to end, and rounds from to to, may be parts of all: threads can share them, each with a row of its own as room.
+/* A block of rounds is opened, learned by agents, measured, and closed. Agents begin to end, and rounds from to to, may be
+ * parts of all: threads can share them, each with a row of its own as room.
  *
  * An agent that diverges stops, and the others learn the whole block. Then models that predict are put back to that
  * round, matrices are not. A caller that gives the agent another model resumes there, the others where they are. */
@@ -322,9 +321,6 @@ EXPORT i64 close_block(Rounds* r, i64 bad, i64 measured) {
     if (diverges) copy_row(kept(r->history, r, t, 0), predicting(r), N * r->n_outputs * r->size);
     return r->spoiled ? measured * N : bad;
 }
-EXPORT void settle_agents(const Rounds* r, i64 begin, i64 end) {
-    for (; r->arms && begin < end; begin++) settle_arms(r, begin);
-}
 /* Rounds start to stop; resumes a block that start lies in. Returns the row at which they diverge, or stop N. */
 EXPORT i64 advance_rounds(Rounds* r, i64 start, i64 stop, int resumes, double* gain) {
     i64 row = start * r->n_agents;
@@ -335,6 +331,5 @@ EXPORT i64 advance_rounds(Rounds* r, i64 start, i64 stop, int resumes, double* g
         row = close_block(r, bad, measure_block(r, start, bad / r->n_agents, gain));
         diverges = row < r->until * r->n_agents;
     }
-    settle_agents(r, 0, r->n_agents);
     return row;
 }

@@ -78,6 +78,7 @@ def test_arms_are_those_of_the_specification(n_features, n_agents, forgetting):
         np.testing.assert_allclose(block.predictions[t, :, 0], learn(owns, block, t), **close)
     n, size, arms = n_features, block.size, block.arms
     for i, own in enumerate(owns):
+        rounds.settle(i)
         np.testing.assert_allclose(arms.models[i, :n], own.model, **close)
         kept = np.array([*arms.pair[2 * i : 2 * i + 2], arms.recent[i], arms.quick[i]])[:, :n]
         np.testing.assert_allclose(kept, own.arms, **close)
@@ -127,7 +128,6 @@ def test_threads_share_agents_and_rounds(armed):
         ]
         assert ends == [middle, stop]
         assert core.close_block(at, min(rows), ends[1]) == stop * n_agents
-    core.settle_agents(at, 0, n_agents)
     shared.largest[0] = one.largest[0]
     assert not differing(one, shared)
 

@@ -114,11 +114,12 @@ class PersonalBlockOwn(BlockOwn):
         """What a wave brought, for the arms that follow it; then each sample since."""
         self.theta, self.following = weights.copy(), True
         more = (self.numbers.shrinkage - 1) * self.rule.ridge
-        self._spreads()[SHRUNK][:], self._rows()[SHRUNK][:] = self._shrunk(spread, weights, more)
+        spreads, rows = self._spreads(), self._rows()
+        spreads[SHRUNK][:], rows[SHRUNK][:] = self._shrunk(spread, weights, more)
         if self._mark is not None:
             self._block.rounds.replay_arm(self._agent, SHRUNK, self._samples_since())
         super().adopt(spread, weights)
-        self._personalise()
+        rows[PERSONAL][:] = self._personal(spreads[PERSONAL])
 
     def share(self) -> None:
         """Let the core know the model for anybody's data."""
@@ -134,31 +135,30 @@ class PersonalBlockOwn(BlockOwn):
     def remind(self, ridge: float) -> None:
         """Put so much of the ridge back into P, and as many times as much as there was into those of arms."""
         super().remind(ridge)
-        for arm, times in ((SHRUNK, self.numbers.shrinkage), (PERSONAL, 1.0)):
-            kept = self._spreads()[arm]
+        for kept, times in zip(self._spreads(), (self.numbers.shrinkage, 1.0), strict=False):
             kept[:] = reminded(_whole(kept), times * ridge)
 
     def rebuild(self, theta: Array) -> None:
         """Make all arms anew, and trust them as in the beginning."""
         super().rebuild(theta)
-        agent, size = self._agent, self._block.size
+        agent, size, places = self._agent, self._block.size, [*self._spreads(), *self._rows()]
         all_rows = ("pair", 2), ("pair_spread", 2 * size), ("recent", 1), ("recent_spread", size), ("quick", 1)
         for name, n_rows in all_rows:
             self._arms.array(name)[agent * n_rows : (agent + 1) * n_rows] = 0.0
         spreads, models = rebuilt_arms(self, self.numbers, theta)
-        for place, made in zip([*self._spreads(), *self._rows()], [*spreads, *models], strict=True):
+        for place, made in zip(places, [*spreads, *models], strict=True):
             place[:] = made
         self._arms.array("stack")[self._agent] = FIRST
         self._arms.array("errors")[self._agent] = 0.0
         self._arms.mix(self._block.weights)
 
-    def _personalise(self) -> None:
-        """w = P (b + ridge theta) of the personal arm: see ``waves.arms``."""
-        kept, ridge, n = self._spreads()[PERSONAL], self.rule.ridge, self._block.n_features
+    def _personal(self, kept: Array) -> Array:
+        """w = P (b + ridge theta) of the personal arm, by its matrix: see ``waves.arms``."""
+        ridge, n = self.rule.ridge, self._block.n_features
         if self.rule.forgetting < 1:
             inverse = np.linalg.inv(self.information + ridge * np.eye(n))
             kept[:] = 0.5 * (inverse + inverse.T)
-        self._rows()[PERSONAL][:] = _whole(kept) @ (self.moments + ridge * self.theta)
+        return np.asarray(_whole(kept) @ (self.moments + ridge * self.theta))
 
     def _rows(self) -> list[Array]:
         """Views of the models of all arms but the wave's."""
@@ -166,8 +166,9 @@ class PersonalBlockOwn(BlockOwn):
         return [*pair, self._row("recent"), self._row("quick")]
 
     def _spreads(self) -> list[Array]:
-        """Views of their matrices."""
+        """Views of their matrices, of which nothing is pending."""
         arms, n, agent = self._arms, self._block.n_features, self._agent
+        self._block.rounds.settle(agent)
         pair = [_matrix(arms.array("pair_spread"), 2 * agent + arm, n) for arm in (SHRUNK, PERSONAL)]
         return [*pair, _matrix(arms.array("recent_spread"), agent, n)]
 

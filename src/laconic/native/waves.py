@@ -43,7 +43,7 @@ class _Core:
         self.measure_block = function("measure_block", *rounds, POINTER)
         self.measure_again = function("measure_again", POINTER, INTEGER, POINTER)
         self.close_block = function("close_block", *rounds)
-        self.settle_agents = function("settle_agents", *rounds, **none)
+        self.settle_arms = function("settle_arms", POINTER, INTEGER, **none)
         self.advance = function("advance_rounds", *rounds, ctypes.c_int, POINTER)
 
 
@@ -236,6 +236,10 @@ class Rounds(Structure):
     def finish(self, agent: int) -> None:
         """Subtract from an agent's P the product that is pending."""
         core().finish(byref(self), agent)
+
+    def settle(self, agent: int) -> None:
+        """The same for the matrices of an agent's own arms."""
+        core().settle_arms(byref(self), agent)
 
     def adopt(self, agent: int, spread: Array, models: Array, since: Samples) -> None:
         """P (D, D) and models (K, D) of a wave, which theta is too; then the agent learns the samples since."""
