@@ -72,13 +72,13 @@ MISTAKES = [
     (Pacer, "connected", stay_away_from_those_given_up, "partition freeze", 0),
     (Lockstep, "_grace", give_up_at_once, "crash partition", 0),
     (Pacer, "_save", save_nothing, "crash", 2),
-    (Wire, "tag_of", use_a_tag_again, "replay wipe rollback crash", 0),
+    (Wire, "tag_of", use_a_tag_again, "replay wipe rollback crash", 13),
     (Conversation, "begin", stay_intact_whatever_is_said_without_me, "partition crash one-way freeze", 46),
     (Handshake, "take", keep_the_own_share, "rollback relink", 0),
     (Handshake, "echoes_no_call", take_any_offer_for_an_answer, "replay wipe", 0),
     (Accounts, "hear", forget_that_it_was_late, "delay freeze", 11),
-    (Handshake, "shut_refused", go_on_though_refused, "twice", 0),
-    (Session, "void", void_nothing, "drop replay one-way", 22),
+    (Handshake, "shut_refused", go_on_though_refused, "twice", 141),
+    (Session, "void", void_nothing, "drop replay one-way", 37),
 ]
 
 
