@@ -44,6 +44,7 @@ __all__ = ["KINDS", "LEARNERS", "PIECES", "RARE", "Schedule", "check", "draw_sch
 
 AFTERWARDS = 60, 180  # rounds from healing on; and until the error must have settled
 _LIMIT = 1000.0  # virtual seconds after which an agent counts as stuck
+_SLOWED = 2  # times as many where a liar is among them: it may be the only neighbour of an agent without labels
 _TALKING = 30.0  # virtual seconds for which agents that have nothing to learn may go on talking because of a lie
 _TOLERANCE, _WITH_WAVES, _AMONG_HOSTILE = 0.05, 0.02, 0.1
 
@@ -118,11 +119,12 @@ def _come_to_rest(virtual: VirtualNetwork, target: int, liars: Collection[Liar])
     An idle network may talk for ever about who hears whom: what one agent writes of another is put right by that one,
     which the liar has to pass on, with another lie. So who has lied to agents at rest for long falls silent.
     """
-    virtual.run(target, limit=_LIMIT, talking=_TALKING if liars else math.inf)
+    limit = _LIMIT * (_SLOWED if liars else 1)
+    virtual.run(target, limit=limit, talking=_TALKING if liars else math.inf)
     if liars and virtual.resting and not virtual.settled(target):
         for liar in liars:
             liar.silent = True
-        virtual.run(target, limit=_LIMIT)
+        virtual.run(target, limit=limit)
         for liar in liars:
             liar.silent = False
 
