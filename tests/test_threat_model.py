@@ -46,13 +46,13 @@ def limits():
         "a model that is told, or the dual of an edge, in yardsticks of who is told": ten(ledger.REACH),
         "a model beyond which a step that neighbours have dragged is shortened, in yardsticks": f"{ledger.STRAIN:.0f}",
         "a neighbour's model beyond which it is quarantined for that, in yardsticks": f"{ledger.AWAY:.0f}",
-        "the same of an agent without labels": f"{ledger.STRAIN:.0f}",
+        "the same two of an agent without labels": f"{ledger.STRAIN_UNLABELLED:.0f}, {ledger.AWAY_UNLABELLED:.0f}",
         "labels after which an agent judges by them alone": str(ledger.FEW),
         "times that the model of an agent without labels may be larger than those by which its yardstick grows": (
             f"{ledger.SIMILAR:.0f}"
         ),
         "waves: an entry of the common model of an agent without labels, in norms of the one before": (
-            f"{roving.ASTRAY:.0f}"
+            f"{roving.FARTHER:.0f}"
         ),
         "rounds by which fewer than most neighbours can move a lockstep agent, one more for each round it lives": two(
             handshake.FURTHEST
@@ -101,6 +101,7 @@ def limits():
         "rounds and reminders that a quarantine lasts at first; each time twice as many": str(dialogue.QUARANTINE),
         "seconds until lockstep gives a vanished neighbour up, `patience`, by default; "
         "one that is there and does not answer: thrice": (f"{Terms().patience:.0f}"),
+        "the same where an agent without labels judged its neighbours by each other": str(dialogue.BRIEFLY),
         "rounds and reminders until the same alert about the same neighbour is raised again": str(dialogue.TOLD),
         "messages of a neighbour that may wait": str(inbox.MOST_MESSAGES),
         "bytes of a neighbour that may wait": str(inbox.MOST_BYTES),

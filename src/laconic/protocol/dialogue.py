@@ -39,6 +39,7 @@ ENOUGH = 32  # refusals, or doubts, in a row after which a neighbour is quaranti
 LATEST = 10  # slots beyond which it does not matter how late a message is; edges hardly live with later ones
 TARDY = 64  # rounds for which a neighbour is late before it is reported
 QUARANTINE = 256  # occasions that it lasts for, at first
+BRIEFLY = 16  # the same where neighbours were judged by each other
 TOLD = 256  # occasions after which the same is told again of the same neighbour
 SOUGHT = 3  # calls in a row, and nothing else, after which a process answers a neighbour that has refused it
 _JOINING = 3  # reminders that an agent on slots waits for at its start
@@ -192,6 +193,11 @@ class Dialogue(Conversation):
         self.ledger.begin_with(model, len(known) > 1)
         self.tell_whole = True
         self.counters["recoveries"] += 1
+
+    def is_outvoted(self, away: Sequence[Session]) -> bool:
+        """Whether most neighbours are, or were lately, far from what an agent without labels takes for usual."""
+        against = {end.name for end in away} | {end.name for end in self.ends.values() if end.shut == "quarantined"}
+        return bool(away) and 2 * len(against) > len(self.ends)
 
     def follow(self) -> None:
         """Without labels: be where the neighbours are that are left, if they have said anything."""
@@ -381,9 +387,9 @@ class Dialogue(Conversation):
             why = {"why": _ADVICE[what]} if what in _ADVICE else {}
             log.warning(what, extra={"agent": self.name, "neighbour": end.name, **why})
 
-    def quarantine(self, end: Session) -> None:
+    def quarantine(self, end: Session, lasts: int = QUARANTINE) -> None:
         """Go on without a neighbour that says nothing but what is refused; it may come back, each time later."""
-        end.shut, end.shut_until = "quarantined", self.moment + (QUARANTINE << min(end.quarantines, 20))
+        end.shut, end.shut_until = "quarantined", self.moment + (lasts << min(end.quarantines, 20))
         end.quarantines += 1
         self.disconnected(end)
         self.tell(end, "quarantined", new=True)

@@ -16,10 +16,10 @@ yardsticks may be ten times smaller; what its shares have grown to by what it he
 diverges by itself is not helped by any of that, and ends as it should.
 
 An agent without labels has learned nothing that could diverge, and never ends so. It judges its neighbours by each
-other (``Ledger.borrow``): a neighbour beyond 1000 y is quarantined at once, the agent goes where the others are, and
-its model is shortened to 1000 y in any case. If it has said more than that, as when only a liar was there to teach it
-and then others come, or labels, it begins anew, which costs it nothing: others would refuse to hear it. Of two
-neighbours the smaller is believed. An agent with one neighbour, or with one that speaks, believes that one.
+other (``Ledger.borrow``): a neighbour beyond 2000 y is quarantined at once, for a short while, the agent goes where the
+others are, and its model is shortened to 250 y in any case. If it has said more than 2000 y, as when only a liar was
+there to teach it and then others come, or labels, it begins anew, which costs it nothing: others would refuse to hear
+it. Of two neighbours the smaller is believed. An agent with one neighbour, or with one that speaks, believes that one.
 
 On slots, messages may be late. Agents that lean on what others thought some slots ago, and on shares that have grown
 all the while, swing ever further: so a step is made (1.5/l)^2 as long while messages come l > 1.5 slots late, l at most
@@ -36,14 +36,17 @@ from laconic._validate import Array
 from laconic.engine.endings import BAD_INPUT, DIVERGED, DIVERGENCE, FINISHED
 from laconic.engine.one import OneRow
 from laconic.guard import LARGEST_LABEL
-from laconic.protocol.dialogue import ON_TIME, Dialogue
-from laconic.protocol.ledger import AWAY, STRAIN
-from laconic.protocol.session import LIVE
+from laconic.protocol.dialogue import BRIEFLY, ON_TIME, QUARANTINE, Dialogue
+from laconic.protocol.ledger import AWAY, AWAY_UNLABELLED, STRAIN, STRAIN_UNLABELLED, Ledger
+from laconic.protocol.session import LIVE, Session
 from laconic.protocol.waving import Waves
 from laconic.waves.rule import Numbers
 
 #: What the model of an agent without labels is shortened to in any case: neighbours refuse entries of twice as much.
 LARGEST = DIVERGENCE * LARGEST_LABEL / 2
+
+#: How much longer a model may be that has been shortened to a length.
+NEARLY = 1.001
 
 
 def learn_guarded(dialogue: Dialogue, label: Numbers, t: int) -> tuple[int, Numbers]:
@@ -83,43 +86,66 @@ def _learn_bounded(dialogue: Dialogue, label: float, t: int) -> tuple[int, float
     ended = _learn_late(dialogue, label, t)
     if ended[0] == BAD_INPUT:
         return ended
-    yardstick = ledger.yardstick()
-    most = STRAIN * yardstick
-    if taught:
-        most = min(most or LARGEST, LARGEST)
-    farthest = most if taught else AWAY * yardstick
+    most, farthest = _bounds(ledger, taught)
     live = [end for end in dialogue.ends.values() if end.stage is LIVE]
     size = {end.name: ledger.size_of(end.index) for end in live}
     strains = {name for name, value in size.items() if not value <= most / 2}
-    away = [
-        e for e in live if not ledger.size(ledger.said(e.index)) <= farthest or (e.imposed and size[e.name] > farthest)
-    ]
+    away = _find_away(ledger, live, farthest)
     ledger.strained = bool(strains) or ledger.taught
+    if ledger.taught and dialogue.is_outvoted(away):
+        ledger.borrowed, ledger.vouched = 0.0, False  # and is taken from them in the next round
+        most = farthest = LARGEST
+        away = _find_away(ledger, live, farthest)
     if not (strains or taught) or (ledger.size() <= most and not (taught and away)):
         return ended
-    # A model that was within bounds when it was last said has been dragged where it predicts beyond them by listening.
-    dragged = ended[0] == DIVERGED and np.isfinite(ended[1]) and ledger.size(ledger.said(0)) <= most
-    if away or dragged:
+    # Listening may have moved a model that was within bounds when it was last said to where it predicts beyond them.
+    moved = ledger.size(before["weights"]) > most >= ledger.size(ledger.said(0)) / NEARLY
+    if away or (moved and ended[0] == DIVERGED and np.isfinite(ended[1])):
         _put(row, before)
         row.largest, ledger.labels = known
         row.pull = 0.0 * row.pull  # what was heard in this round is not to be told apart
         for end in away:
-            dialogue.quarantine(end)
+            dialogue.quarantine(end, BRIEFLY if taught else QUARANTINE)
         if taught:
             dialogue.follow()
-        elif dragged:
-            ledger.shorten(most)
+        elif moved:
+            ledger.weights = ledger.said(0)
         ended = _learn_late(dialogue, label, t)
+    if taught:
+        _end_taught(dialogue, before, most, farthest)
+        return FINISHED, ended[1]
+    if strains.difference(end.name for end in away):
+        ledger.shorten(most)
+    return ended
+
+
+def _find_away(ledger: Ledger, live: list[Session], farthest: float) -> list[Session]:
+    """The neighbours whose models are beyond that, or shares that they have imposed."""
+    sizes = [(end, ledger.size(ledger.said(end.index))) for end in live]
+    return [
+        end for end, size in sizes if not size <= farthest or (end.imposed and ledger.size_of(end.index) > farthest)
+    ]
+
+
+def _bounds(ledger: Ledger, taught: bool) -> tuple[float, float]:
+    """How long a model may be that neighbours have dragged, and theirs that have dragged it."""
+    yardstick = ledger.yardstick()
     if not taught:
-        if strains.difference(end.name for end in away):
-            ledger.shorten(most)
-        return ended
+        return STRAIN * yardstick, AWAY * yardstick
+    most, farthest = STRAIN_UNLABELLED * yardstick, AWAY_UNLABELLED * yardstick
+    return min(most or LARGEST, LARGEST), min(farthest or LARGEST, LARGEST)
+
+
+def _end_taught(dialogue: Dialogue, before: dict[str, Array], most: float, farthest: float) -> None:
+    """Shorten the model of an agent without labels, or begin anew where others would refuse it, or its labels do."""
+    ledger = dialogue.ledger
+    assert not isinstance(ledger, Waves)
     if not np.isfinite(ledger.size()):
-        _put(row, before)
+        _put(ledger.row, before)
+    beyond = ledger.size() > most and not ledger.taught
     ledger.shorten(most)
-    if ledger.size(ledger.said(0)) > farthest:
+    if beyond or ledger.size(ledger.said(0)) > farthest:
         dialogue.begin_anew()
-    return FINISHED, ended[1]
 
 
 def _put(row: OneRow, parts: dict[str, Array]) -> None:

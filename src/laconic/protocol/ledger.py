@@ -28,8 +28,13 @@ REACH = 1e6
 STRAIN = DIVERGENCE
 #: And that of a neighbour that is blamed for dragging it there.
 AWAY = 10 * STRAIN
+#: The same without labels. Models are longer than labels are large, and others must not blame the agent; and an honest
+#: neighbour may itself have been dragged to 1000 of its yardsticks.
+STRAIN_UNLABELLED, AWAY_UNLABELLED = STRAIN / 4, 2 * STRAIN
 #: Labels by which an agent judges for itself; and rounds in which two neighbours contradict what one alone has said.
 FEW = 8
+#: How many times larger than a borrowed yardstick models may be where none has been dragged.
+CALM = 64.0
 #: How many times the agent's own model may be larger than what its neighbours say for them to be believed independent.
 SIMILAR = 16.0
 
@@ -138,10 +143,11 @@ class Ledger:
     def borrow(self) -> None:
         """Take the yardstick of an agent without labels from the models of its neighbours, and keep it.
 
-        It is the lower median of the norms of what live neighbours have said, at first; later a larger one, if the
-        agent's own model is not far beyond that: a neighbour that is dragged after this agent by another one proves
-        nothing. One neighbour alone raises what two have agreed on only as fast as the agent can follow. What one alone
-        has said is taken back where two contradict it for some rounds, by ten thousand times.
+        It is the lower median of the norms of what live neighbours have said, at first; later a larger one, while
+        neither a neighbour nor the agent itself is far beyond it: neighbours that have been dragged by another one, or
+        after this agent, prove nothing. One neighbour alone raises what two have agreed on only as fast as the agent
+        can follow. What one alone has said is taken back where two contradict it by a million times, or for some rounds
+        by ten thousand times.
         """
         votes = [norm for norm in self._norms() if norm > 0]
         if not votes:
@@ -149,11 +155,14 @@ class Ledger:
         vote, several = votes[(len(votes) - 1) // 2], len(votes) > 1
         contradicts = several and not self.vouched and vote * AWAY < self.borrowed
         self._contradicted = self._contradicted + 1 if contradicts else 0
-        if not self.borrowed or self._contradicted >= FEW or (contradicts and not self.said(0).any()):
+        at_once = contradicts and (vote * REACH < self.borrowed or not self.said(0).any())
+        if not self.borrowed or self._contradicted >= FEW or at_once:
             self.borrowed = vote
         elif vote > self.borrowed:
-            size, alone = self.size(), self.vouched and not several
-            if size <= SIMILAR * vote and not (alone and vote > SIMILAR * size):
+            size = self.size()
+            calm = max(size, votes[-1]) <= CALM * self.borrowed
+            independent = size <= SIMILAR * vote and (several or vote <= SIMILAR * size)
+            if not self.vouched or (calm and independent):
                 self.borrowed = vote
         self.vouched |= several and not vote * AWAY < self.borrowed
 

@@ -17,7 +17,7 @@ from typing import final
 import numpy as np
 
 from laconic.protocol.chart import Record
-from laconic.protocol.dialogue import Dialogue
+from laconic.protocol.dialogue import BRIEFLY, Dialogue
 from laconic.protocol.messages import Decide, Kind, Letter, Offer, Refusal, Survey
 from laconic.protocol.session import APART, GONE, LIVE, OPENING, Session
 from laconic.protocol.waving import Waves
@@ -113,7 +113,12 @@ class WaveDialogue(Dialogue):
         self._strikes[name] = self._strikes.get(name, 0) + 1
         if self._strikes[name] >= STRIKES:
             self._strikes[name] = 0
-            self.quarantine(end)
+            if not self.waves.taught:
+                self.quarantine(end)
+            elif self.is_outvoted([end]):
+                self.waves.begin_anew()
+            else:
+                self.quarantine(end, BRIEFLY)
 
     # ----------------------------------------------------------------------------------------------------------------
     # The chart

@@ -4,7 +4,7 @@ It stands where a ``Ledger`` and its ``Accounts`` stand for other learners. What
 arrive, in order and once, or that both ends know that it has ended. Everything else is in the *parts* that a statement
 carries (``wave_parts``).
 
-An agent without labels cannot judge what all are said to know. It takes a common model of at most a thousand times the
+An agent without labels cannot judge what all are said to know. It takes a common model of at most a hundred times the
 one before, and passes on what it has. An agent that finds by its labels that such a model cannot be refuses it, and
 tells its own instead: of the two the smaller is right, and the agent without labels takes it though fewer waves are
 behind it. When labels come it looks again at what it knows, and begins anew if they contradict.
@@ -24,7 +24,7 @@ from laconic.engine.one_waving import make_waver
 from laconic.features import RandomFeatures
 from laconic.learners import Learner
 from laconic.protocol.chart import Chart, Spot
-from laconic.protocol.ledger import FEW, SIMILAR
+from laconic.protocol.ledger import FEW
 from laconic.protocol.messages import Kind, Statement
 from laconic.protocol.session import Session
 from laconic.protocol.unshared import Unshared
@@ -127,7 +127,7 @@ class Waves(Unshared):
             waver.largest = float(np.nanmax([largest, *sizes]))
             self.labels += bool((sizes > 0).any())
             if status in (DIVERGED, SPOILED) or not self._is_sound():
-                self._begin_anew()
+                self.begin_anew()
             return (status if status == BAD_INPUT else FINISHED), prediction
         status, prediction = waver.learn(label)
         if status == DIVERGED and np.isfinite(prediction).all():
@@ -169,7 +169,7 @@ class Waves(Unshared):
             return False
         return size <= ASTRAY * self.waver.largest
 
-    def _begin_anew(self) -> None:
+    def begin_anew(self) -> None:
         """Forget what others have told: without labels there was nothing to judge it by."""
         self.node.begin_anew()
         self.borrowed, self._forgotten = 0.0, True
@@ -378,7 +378,7 @@ class Waves(Unshared):
         """Whether a neighbour refuses what an agent without labels has taken from another: of two the smaller wins."""
         node = self.node
         theirs = float(np.sqrt((np.asarray(whole.theta) ** 2).sum(axis=-1)).max())
-        if not (self.taught and whole.waves and size_of(node.common) > SIMILAR * theirs):
+        if not (self.taught and whole.waves and size_of(node.common) > 2 * theirs):
             return False
         self.borrowed = theirs
         return True
@@ -415,6 +415,7 @@ class Waves(Unshared):
         """Of two that know different things the one who knows less is told; who knows less says so."""
         node, number = self.node, identity(name)
         if theirs == node.standing:
+            self._told.pop(name, None)  # it has given way
             self.begun.discard(number)  # what it was told before it knew that counted for nothing
             return
         if theirs > node.standing:

@@ -64,6 +64,8 @@ def why_not(
     rule, arithmetic, n = common.rule, common.arithmetic, said.n
     if not n <= members * rule.horizon * (1 + 1e-6):
         return "more samples than are remembered"
+    if n == 0 and (moments.any() or np.any(said.q)):
+        return "residuals without samples"
     doubt = np.asarray(said.doubt)
     if np.any((np.square(said.pull) > ROOM * max(n, 1.0) * (doubt + _LEAST)) & (doubt < _MOST)):
         return "a pull without doubt"

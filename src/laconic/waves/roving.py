@@ -31,6 +31,7 @@ WAIT = 6  # rounds or slots that a wave waits for a silent child, for each level
 LOGGED = 64  # messages down that are kept for those who missed them
 FURTHEST = 1e6  # that sums and models may be, in units of what an agent has seen itself
 ASTRAY = 1000.0  # and that a common model may be wrong about the agent's own samples
+FARTHER = 100.0  # without samples of its own, how many times larger than the one before it may be
 _LARGEST_MODEL = 1e15
 _ROUGHLY, _TINY = 1e-3, 1e-200  # how far two lengths may differ that are the same but for rounding
 _COUNTED = ("n", "marked", "counted", "begun", "spoke", "before")
@@ -304,12 +305,12 @@ class RovingNode(Node):
         """``Astray`` if these cannot be the information and the model of samples like the agent's own.
 
         With y its largest label: |C| > 10^6, or 10 where |phi| = 1; |theta| > 10^6 y; or, of some output,
-        c - 2 b.theta + theta'A theta > m (1000 y)^2. Without labels, |theta| > 1000 y. Nor may n C + thick I be so far
+        c - 2 b.theta + theta'A theta > m (1000 y)^2. Without labels, |theta| > 100 y. Nor may n C + thick I be so far
         from positive that its factor, of which pivots are raised, leaves all bounds; neither that of this wave nor that
         of the next. And the last step d has the length that its energy says: |L'd|^2 = e n, L the factor of this wave.
         """
         own, theta = self.own, common.theta
-        reach = (ASTRAY if self.taught else FURTHEST) * yardstick if yardstick else _LARGEST_MODEL
+        reach = (FARTHER if self.taught else FURTHEST) * yardstick if yardstick else _LARGEST_MODEL
         densest = min(FURTHEST, ENTRY * self.weight)
         if not (_within(common.information, densest) and _within(theta, reach) and np.isfinite(common.energy).all()):
             raise Astray("a model that cannot be")
