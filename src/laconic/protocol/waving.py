@@ -377,7 +377,7 @@ class Waves(Unshared):
     def _contradicts(self, whole: Whole) -> bool:
         """Whether a neighbour refuses what an agent without labels has taken from another: of two the smaller wins."""
         node = self.node
-        theirs = float(np.sqrt((np.asarray(whole.theta) ** 2).sum(axis=-1)).max())
+        theirs = size_of(whole)
         if not (self.taught and whole.waves and size_of(node.common) > 2 * theirs):
             return False
         self.borrowed = theirs

@@ -464,7 +464,7 @@ class RovingNode(Node):
         self._adopt(whole.n)
 
 
-def size_of(common: Common) -> float:
+def size_of(common: Common | Whole) -> float:
     """How large a common model is, the largest of several."""
     with np.errstate(over="ignore"):
         return float(np.sqrt((common.theta**2).sum(axis=-1)).max())
