@@ -30,11 +30,6 @@ def world() -> Any:
     return _extras.need("mpi4py.MPI", "engine='mpi'").COMM_WORLD
 
 
-def alone() -> Any:
-    """The process that asks, by itself."""
-    return _extras.need("mpi4py.MPI", "engine='mpi'").COMM_SELF
-
-
 class FailedElsewhere(RuntimeError):
     """Another process of the job could not go on, for no reason that input may give; it shows where."""
 

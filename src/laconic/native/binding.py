@@ -45,7 +45,11 @@ def library() -> ctypes.CDLL | None:
 def function(name: str, *arguments: Any, result: Any = INTEGER) -> Any:
     """The function of that name, with the types of its arguments."""
     core = library()
-    assert core is not None
+    if core is None:
+        raise ValueError(
+            "the compiled engine needs the core, which was not built when laconic was installed: install a C compiler, "
+            "or ziglang, and then laconic again."
+        )
     found = core[name]
     found.argtypes, found.restype = arguments, result
     return found
